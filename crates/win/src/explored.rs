@@ -61,7 +61,7 @@ thread_local! {
     static USED: Cell<usize> = const { Cell::new(0) };
     static FREE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static MACHINE: Cell<Option<&'static dyn Machine>> = const { Cell::new(None) };
-    static WAITERS: RefCell<Vec<&'static Waiter>> = const { RefCell::new(Vec::new()) };
+    static WAITERS: RefCell<Vec<*mut Waiter>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Installs what plays the virtual threads on this thread of the system, or nothing.
@@ -116,20 +116,22 @@ pub fn prepare() {
 /// Begins an execution of so many threads, each with its place in the arena. `as_thread` makes one the running one.
 pub fn begin(threads: usize, as_thread: impl Fn(usize)) {
     let arena = crate::arena::arena().expect("an arena");
-    WAITERS.take();
+    for waiter in WAITERS.take() {
+        // SAFETY: made below; the execution that used it is over, and what was abandoned in it does not go on.
+        drop(unsafe { Box::from_raw(waiter) });
+    }
     FREE.take();
     USED.set(0);
     as_thread(0);
     let bell = arena.core().event_create(&arena.core().waiter(), true, false).expect("an event");
     for thread in 0..threads {
         as_thread(thread);
-        // An abandoned wait may still point to it.
-        let waiter: &Waiter = Box::leak(Box::new(arena.core().waiter()));
+        let waiter = Box::new(arena.core().waiter());
         waiter.interrupt();
-        let ended = arena.core().wait_any(waiter, &[bell], None, 1, Deadline::Never);
+        let ended = arena.core().wait_any(&waiter, &[bell], None, 1, Deadline::Never);
         assert_eq!(ended, Err(ntux::Error::Interrupted));
         waiter.resume();
-        WAITERS.with_borrow_mut(|waiters| waiters.push(waiter));
+        WAITERS.with_borrow_mut(|waiters| waiters.push(Box::into_raw(waiter)));
     }
     crate::thread::of_virtual::begin(threads);
 }
@@ -149,7 +151,8 @@ impl Arena {
     pub fn with_waiter<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> R) -> R {
         let Some(machine) = machine() else { return self.0.with_waiter(operation) };
         let waiter = WAITERS.with_borrow(|waiters| waiters[machine.thread()]);
-        operation(self.core(), waiter)
+        // SAFETY: `begin` made it, and frees it when no call goes on.
+        operation(self.core(), unsafe { &*waiter })
     }
 
     pub fn at_once<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> Option<R>) -> Option<R> {

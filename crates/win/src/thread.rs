@@ -406,17 +406,23 @@ pub mod of_virtual {
     use super::*;
 
     thread_local! {
-        static OWNS: RefCell<Vec<&'static RefCell<Own>>> = const { RefCell::new(Vec::new()) };
+        static OWNS: RefCell<Vec<*mut RefCell<Own>>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// So many threads begin. What others on this thread of the system knew is left where it is.
+    /// So many threads begin, in the places of earlier ones, which are not dropped: that would do something.
     pub fn begin(threads: usize) {
-        let fresh = || -> &'static RefCell<Own> { Box::leak(Box::new(RefCell::new(Own::new(liveness::lineage())))) };
-        OWNS.set((0..threads).map(|_| fresh()).collect());
+        let fresh = || RefCell::new(Own::new(liveness::lineage()));
+        OWNS.with_borrow_mut(|owns| {
+            owns.truncate(threads);
+            // SAFETY: made below, and never freed; no call that uses it goes on.
+            owns.iter().for_each(|&own| unsafe { own.write(fresh()) });
+            owns.resize_with(threads, || Box::into_raw(Box::new(fresh())));
+        });
     }
 
     pub(super) fn own(thread: usize) -> &'static RefCell<Own> {
-        OWNS.with_borrow(|owns| owns[thread])
+        // SAFETY: never freed.
+        OWNS.with_borrow(|owns| unsafe { &*owns[thread] })
     }
 
     /// The calling virtual thread begins with this record, of which it has a hold.

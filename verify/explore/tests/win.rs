@@ -30,7 +30,7 @@ fn no_schedule_loses_a_call_a_wake_or_an_object() {
 #[test]
 #[ignore = "make test-win32 runs it: minutes"]
 fn no_schedule_of_many_more_does() {
-    explore(6, 3_000_000);
+    explore(5, 1_000_000);
 }
 
 #[test]
