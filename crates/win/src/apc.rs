@@ -25,16 +25,33 @@ use crate::handle::{self, CURRENT_THREAD, Handle};
 use crate::last_error::{GEN_FAILURE, INVALID_PARAMETER, Result};
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
-use crate::{arena, kept, thread};
+use crate::{arena, kept, thread, timer};
 
 /// What QueueUserAPC is given.
 pub type Function = extern "C-unwind" fn(usize);
 
 /// A call that is due.
 #[derive(Clone, Copy)]
-pub struct Apc {
-    function: Function,
-    argument: usize,
+pub enum Apc {
+    User(Function, usize),
+    Timer(timer::Call),
+}
+
+impl Apc {
+    pub fn of_timer(call: timer::Call) -> Apc {
+        Apc::Timer(call)
+    }
+
+    /// Makes the call. Returns false if nobody wants it any more. It may end the thread: nothing here is to be cleaned up.
+    fn make(self) -> bool {
+        match self {
+            Apc::User(function, argument) => {
+                function(argument);
+                true
+            }
+            Apc::Timer(call) => call.make(),
+        }
+    }
 }
 
 struct Call {
@@ -118,9 +135,8 @@ impl Drop for Queue {
 /// Calls what is due for the calling thread. Returns true if there was any. A call may end the thread: nothing here is to be cleaned up.
 pub fn run() -> bool {
     let mut any = false;
-    while let Some(Apc { function, argument }) = thread::next_apc() {
-        any = true;
-        function(argument);
+    while let Some(apc) = thread::next_apc() {
+        any |= apc.make();
     }
     any
 }
@@ -135,6 +151,16 @@ fn queue(target: Target, apc: Apc) -> Result<()> {
     Ok(())
 }
 
+/// The same for a thread that may have ended. Returns true if it was queued.
+pub fn queue_if_it_lives(target: Target, apc: Apc) -> bool {
+    if !target.hold() {
+        return false;
+    }
+    let queued = queue(target, apc).is_ok();
+    target.release();
+    queued
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_QueueUserAPC(function: Option<Function>, thread: Handle, argument: usize) -> u32 {
     call(0, || {
@@ -146,7 +172,7 @@ pub extern "C" fn ntw_QueueUserAPC(function: Option<Function>, thread: Handle, a
         if !target.hold() {
             return Err(crate::last_error::INVALID_HANDLE);
         }
-        let queued = queue(target, Apc { function, argument });
+        let queued = queue(target, Apc::User(function, argument));
         target.release();
         queued.map(|()| 1)
     })

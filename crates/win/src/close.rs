@@ -6,7 +6,7 @@ use crate::boundary::{call, call_for_bool, put};
 use crate::create;
 use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Flags, Handle};
 use crate::last_error::{CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, Result};
-use crate::record::{self, First, Kind, Target};
+use crate::record::{self, First, Kind, Payload, Target};
 use crate::thread;
 
 const FLAG_INHERIT: u32 = 1;
@@ -89,7 +89,7 @@ fn counted(source: Handle) -> Result<(Target, Kind, Rights)> {
     match source.addr() {
         CURRENT_PROCESS => {
             let never = create::object(|core, waiter| core.event_create(waiter, true, false))?;
-            Ok((record::create(Kind::Process, never, None, First::Handle)?, Kind::Process, access::ALL))
+            Ok((record::create(Kind::Process, never, Payload::Nothing, First::Handle)?, Kind::Process, access::ALL))
         }
         CURRENT_THREAD => {
             let target = thread::of_caller()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What the creation of events, mutexes and semaphores has in common: attributes, names, handles, the error number of a success.
+//! What the creation of events, mutexes, semaphores and timers has in common: attributes, names, handles, the error number of a success.
 
 use core::ffi::c_void;
 
@@ -11,8 +11,9 @@ use crate::boundary::call;
 use crate::handle::{self, Flags, Handle};
 use crate::last_error::{self, ALREADY_EXISTS, Result, SUCCESS, of_object};
 use crate::name::{self, Created};
-use crate::record::{self, First, Kind, Target};
+use crate::record::{self, First, Kind, Payload, Target};
 use crate::text::Text;
+use crate::timer::Timer;
 
 /// SECURITY_ATTRIBUTES. Its descriptor is not looked at.
 #[repr(C)]
@@ -48,7 +49,8 @@ pub fn create(
 ) -> Handle {
     call(core::ptr::null_mut(), || {
         let rights = access.map_or(Ok(access::ALL), |mask| access::granted(kind, mask))?;
-        let make = || record::create(kind, make()?, None, First::Handle);
+        let payload = || if kind == Kind::Timer { Payload::Timer(Timer::new()) } else { Payload::Nothing };
+        let make = || record::create(kind, make()?, payload(), First::Handle);
         let (target, error) = match name::of(text()?)? {
             None => (make()?, SUCCESS),
             Some(name) => match name::create_or_open(name, kind, make)? {

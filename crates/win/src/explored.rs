@@ -12,7 +12,7 @@ use ntux_sync::Waiter;
 
 use crate::handle;
 pub use crate::handle::Handle;
-use crate::record::{self, First, Kind};
+use crate::record::{self, First, Kind, Payload};
 
 pub use crate::apc::ntw_QueueUserAPC;
 pub use crate::barrier::*;
@@ -26,9 +26,12 @@ pub use crate::pool::{Pool, Slot};
 pub use crate::record::Target;
 pub use crate::semaphore::*;
 pub use crate::srw_lock::*;
-pub use crate::start::*;
+pub use crate::start::{
+    ntw_GetCurrentThread, ntw_GetCurrentThreadId, ntw_GetExitCodeThread, ntw_GetThreadId, ntw_OpenThread,
+};
 pub use crate::thread::Thread;
 pub use crate::thread::of_virtual::{end as end_thread, starts as thread_starts};
+pub use crate::timer::*;
 pub use crate::wait::*;
 
 /// What plays the threads.
@@ -163,6 +166,7 @@ impl Arena {
 /// A thread that has not begun: its record, and a handle of it.
 pub fn unbegun_thread() -> (Target, Handle) {
     let ended = crate::thread::ended_event().expect("an event");
-    let target = record::create(Kind::Thread, ended, Some(Thread::unbegun(0)), First::Both).expect("a record");
+    let target =
+        record::create(Kind::Thread, ended, Payload::Thread(Thread::unbegun(0)), First::Both).expect("a record");
     (target, handle::insert(target, crate::access::ALL, handle::Flags::default()).expect("a handle"))
 }

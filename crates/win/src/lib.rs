@@ -9,7 +9,7 @@
 //! | What lives behind handles, and until when? | [`record`], and [`pool`] for the slots of both; [`kept`] |
 //! | In which arena are the objects? | [`arena`] |
 //! | How is an object found by its name? | [`name`], [`create`] |
-//! | What can be called? | [`event`], [`mutex`], [`semaphore`], [`wait`], [`close`], [`thread`] and [`start`], [`apc`] |
+//! | What can be called? | [`event`], [`mutex`], [`semaphore`], [`timer`], [`wait`], [`close`], [`thread`] and [`start`], [`apc`] |
 //! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], all on [`word`] |
 //! | Which pages of memory were written? | [`memory`] |
 //! | What is refused? | [`refused`] |
@@ -51,5 +51,6 @@ mod srw_lock;
 mod start;
 mod text;
 mod thread;
+mod timer;
 mod wait;
 mod word;

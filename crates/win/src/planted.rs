@@ -33,6 +33,10 @@ pub enum Bug {
     FailsSilently,
     /// A thread counts as gone while it still looks at the barrier (O-barrier).
     LeavesEarly,
+    /// A thread reads when a timer is due before it watches it (O-timer).
+    WatchesLate,
+    /// A timer does not see to it that its call is still wanted.
+    CallsAnyway,
 }
 
 ntux_platform::planted!();

@@ -43,6 +43,7 @@ use crate::name;
 use crate::planted::{Bug, planted};
 use crate::pool::{Pool, Slot};
 use crate::thread::Thread;
+use crate::timer::Timer;
 
 /// Records of a process.
 const RECORDS: u32 = (1 << 20) - 1;
@@ -64,11 +65,13 @@ pub enum Kind {
     Thread = 4,
     /// This process. Its object is an event that nobody sets.
     Process = 5,
+    /// Its object is an event.
+    Timer = 6,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Kind> {
-        [Kind::Event, Kind::Mutex, Kind::Semaphore, Kind::Thread, Kind::Process]
+        [Kind::Event, Kind::Mutex, Kind::Semaphore, Kind::Thread, Kind::Process, Kind::Timer]
             .into_iter()
             .find(|&kind| kind as u32 == number)
     }
@@ -78,7 +81,7 @@ impl Kind {
 pub struct Record {
     state: Word64,
     object: Word64,
-    /// 0, or the address of a [`Thread`], which the record owns.
+    /// 0, or the address of a [`Thread`] or [`Timer`], as the kind says, which the record owns.
     payload: Word64,
     kind: Word32,
     /// The generation of the process that made the object.
@@ -104,6 +107,24 @@ pub struct Target {
     pub generation: u32,
 }
 
+/// What a record owns beside the core's object.
+pub enum Payload {
+    Nothing,
+    Thread(Thread),
+    Timer(Timer),
+}
+
+impl Payload {
+    /// Where it is kept; 0 for nothing.
+    fn keep(self) -> u64 {
+        match self {
+            Payload::Nothing => 0,
+            Payload::Thread(thread) => kept::keep(thread).expose_provenance() as u64,
+            Payload::Timer(timer) => kept::keep(timer).expose_provenance() as u64,
+        }
+    }
+}
+
 /// How a record begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum First {
@@ -119,13 +140,13 @@ pub enum First {
 /// payload dropped.
 ///
 /// Errors: `NOT_ENOUGH_MEMORY`.
-pub fn create(kind: Kind, object: Object, payload: Option<Thread>, first: First) -> Result<Target> {
+pub fn create(kind: Kind, object: Object, payload: Payload, first: First) -> Result<Target> {
     let Some((number, record)) = POOL.take() else {
         let _ = arena().map(|arena| arena.core().close(object));
         return Err(NOT_ENOUGH_MEMORY);
     };
     record.object.store(object.0);
-    record.payload.store(payload.map_or(0, |thread| kept::keep(thread).expose_provenance() as u64));
+    record.payload.store(payload.keep());
     record.kind.store(kind as u32);
     record.maker.store(liveness::generation());
     record.named.store(0);
@@ -219,8 +240,15 @@ impl Target {
         }
         let payload = record.payload.load() as usize;
         if payload != 0 {
-            // SAFETY: `create` has kept it, and I-record-1: no other exchange has ended this generation.
-            drop(unsafe { kept::take_back(core::ptr::with_exposed_provenance_mut::<Thread>(payload)) });
+            // SAFETY: `create` has kept it, of the type that the kind says, and I-record-1: no other exchange has ended this generation.
+            unsafe {
+                match record.kind() {
+                    Some(Kind::Timer) => {
+                        drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Timer>(payload)))
+                    }
+                    _ => drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Thread>(payload))),
+                }
+            }
         }
         POOL.give(self.number);
     }
@@ -238,14 +266,30 @@ impl Record {
         Kind::of(self.kind.load())
     }
 
-    /// The thread that it stands for.
+    /// The thread that it stands for, if that is what it is.
     ///
     /// # Safety
     /// The caller has a hold or a handle of this record during `'a`.
     pub unsafe fn thread<'a>(&self) -> Option<&'a Thread> {
-        let payload = core::ptr::with_exposed_provenance::<Thread>(self.payload.load() as usize);
-        // SAFETY: null, or a thread that lives as long as the record, which the caller keeps.
-        unsafe { payload.as_ref() }
+        // SAFETY: the caller's promise; a thread's record owns one.
+        unsafe { self.payload(Kind::Thread) }
+    }
+
+    /// The timer, if it is one.
+    ///
+    /// # Safety
+    /// As [`Record::thread`].
+    pub unsafe fn timer<'a>(&self) -> Option<&'a Timer> {
+        // SAFETY: the caller's promise; a timer's record owns one.
+        unsafe { self.payload(Kind::Timer) }
+    }
+
+    /// # Safety
+    /// As [`Record::thread`]; records of this kind own a `T`.
+    unsafe fn payload<'a, T>(&self, kind: Kind) -> Option<&'a T> {
+        let payload = core::ptr::with_exposed_provenance::<T>(self.payload.load() as usize);
+        // SAFETY: null, or what lives as long as the record, which the caller keeps, so its kind does not change.
+        unsafe { payload.as_ref().filter(|_| self.kind() == Some(kind)) }
     }
 }
 

@@ -23,15 +23,6 @@ macro_rules! refused {
 }
 
 refused! {
-    ntw_CreateWaitableTimerA -> Handle = ptr::null_mut();
-    ntw_CreateWaitableTimerW -> Handle = ptr::null_mut();
-    ntw_CreateWaitableTimerExA -> Handle = ptr::null_mut();
-    ntw_CreateWaitableTimerExW -> Handle = ptr::null_mut();
-    ntw_OpenWaitableTimerA -> Handle = ptr::null_mut();
-    ntw_OpenWaitableTimerW -> Handle = ptr::null_mut();
-    ntw_SetWaitableTimer -> i32 = 0;
-    ntw_SetWaitableTimerEx -> i32 = 0;
-    ntw_CancelWaitableTimer -> i32 = 0;
     ntw_OpenProcess -> Handle = ptr::null_mut();
     ntw_SuspendThread -> u32 = u32::MAX;
     ntw_RegisterWaitForSingleObject -> i32 = 0;

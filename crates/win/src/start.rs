@@ -13,7 +13,7 @@ use crate::boundary::{call, call_for_bool, put};
 use crate::create::{self, Attributes};
 use crate::handle::{self, CURRENT_THREAD, Flags, Handle};
 use crate::last_error::{CALL_NOT_IMPLEMENTED, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
-use crate::record::{self, First, Kind, Target};
+use crate::record::{self, First, Kind, Payload, Target};
 use crate::thread::{self, Thread};
 use crate::{access, last_error};
 
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn ntw_CreateThread(
         }
         let suspended = if flags & CREATE_SUSPENDED != 0 { 1 } else { 0 };
         let thread = Thread::unbegun(suspended);
-        let target = record::create(Kind::Thread, thread::ended_event()?, Some(thread), First::Both)?;
+        let target = record::create(Kind::Thread, thread::ended_event()?, Payload::Thread(thread), First::Both)?;
         // SAFETY: the same contract.
         let handle = handle::insert(target, access::ALL, unsafe { create::flags(attributes) })
             .inspect_err(|_| target.release())?;

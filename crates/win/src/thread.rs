@@ -36,7 +36,7 @@ use crate::apc::{Apc, Queue};
 use crate::arena::arena;
 use crate::last_error::{Result, of_object};
 use crate::planted::{Bug, planted};
-use crate::record::{self, First, Kind, Target};
+use crate::record::{self, First, Kind, Payload, Target};
 use crate::word;
 
 /// GetExitCodeThread says so of a thread that runs.
@@ -179,13 +179,15 @@ struct Own {
     owned: Vec<(Object, u32)>,
     /// APCs that were taken from the queue, and are its next ones.
     due: VecDeque<Apc>,
+    /// Timers that queue calls for it, and perhaps others that have done so.
+    timers: Vec<Target>,
     exit_code: u32,
     lineage: u64,
 }
 
 impl Own {
     fn new(lineage: u64) -> Own {
-        Own { target: None, owned: Vec::new(), due: VecDeque::new(), exit_code: 0, lineage }
+        Own { target: None, owned: Vec::new(), due: VecDeque::new(), timers: Vec::new(), exit_code: 0, lineage }
     }
 }
 
@@ -295,7 +297,7 @@ pub fn of_caller() -> Result<Target> {
     let ended = ended_event()?;
     let thread = Thread::unbegun(0);
     thread.set_id(id);
-    let target = record::create(Kind::Thread, ended, Some(thread), First::Hold)?;
+    let target = record::create(Kind::Thread, ended, Payload::Thread(thread), First::Hold)?;
     if with_own(|own| own.target = Some(target)).is_none() {
         // The thread ends. Nobody will set it.
         target.release();
@@ -370,6 +372,25 @@ pub fn next_apc() -> Option<Apc> {
         own.due.pop_front()
     })
     .flatten()
+}
+
+/// The timers that may queue calls for the calling thread.
+pub fn timers() -> Vec<Target> {
+    with_own(|own| own.timers.clone()).unwrap_or_default()
+}
+
+/// Those that do.
+pub fn set_timers(timers: Vec<Target>) {
+    with_own(|own| own.timers = timers);
+}
+
+/// One more does.
+pub fn has_timer(timer: Target) {
+    with_own(|own| {
+        if !own.timers.contains(&timer) {
+            own.timers.push(timer);
+        }
+    });
 }
 
 /// Returns true if an APC waits for the calling thread.

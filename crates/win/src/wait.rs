@@ -18,6 +18,7 @@ use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Found, Handle};
 use crate::last_error::{self, ACCESS_DENIED, INVALID_HANDLE, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
+use crate::timer::{self, Watches};
 use crate::word::deadline;
 use crate::{apc, thread};
 
@@ -33,6 +34,8 @@ enum Round {
     Ended(u32),
     /// APCs may be due.
     Alerted,
+    /// A timer was due, or was set: another round.
+    Again,
 }
 
 /// What a wait is for.
@@ -61,6 +64,11 @@ impl Wanted {
         self.targets[self.count] = found.entry.target();
         self.count += 1;
         Ok(())
+    }
+
+    /// The records of the timers among them.
+    fn timers(&self) -> impl Iterator<Item = Target> {
+        (0..self.count).filter(|&index| self.kinds[index] == Kind::Timer).map(|index| self.targets[index])
     }
 
     fn objects(&self) -> &[Object] {
@@ -129,6 +137,11 @@ struct Terms {
 
 /// One round: acquires, or sleeps until that is possible.
 fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
+    let has_timers = wanted.timers().next().is_some();
+    let _timers = if has_timers { Some(wanted.hold()?) } else { None };
+    if has_timers || terms.alertable {
+        timer::look(wanted.timers(), terms.alertable);
+    }
     let now = Terms { deadline: Deadline::NOW, ..terms };
     if wanted.count > 0 {
         match sleep(arena, wanted, now, None)? {
@@ -136,21 +149,27 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
             ended => return Ok(ended),
         }
     }
-    if !terms.alertable {
+    if !terms.alertable && !has_timers {
         let _holds = wanted.hold()?;
         return sleep(arena, wanted, terms, None);
     }
     // Made before the look at the queue: who pushes sees it, or is seen.
     let looked = planted(Bug::LooksBeforeAlert).then(thread::has_apc);
     let alert = thread::of(thread::of_caller()?).ok_or(NOT_ENOUGH_MEMORY)?.own_alert()?;
-    if looked.unwrap_or_else(thread::has_apc) {
+    if terms.alertable && looked.unwrap_or_else(thread::has_apc) {
         return Ok(Round::Alerted);
     }
     if terms.deadline == Deadline::NOW {
         return Ok(Round::Ended(WAIT_TIMEOUT));
     }
     let _holds = wanted.hold()?;
-    sleep(arena, wanted, terms, Some(alert))
+    let (due, _watches) = Watches::of(wanted.timers(), terms.alertable, alert);
+    let deadline = due.map_or(terms.deadline, |due| timer::earlier(terms.deadline, due));
+    match sleep(arena, wanted, Terms { deadline, ..terms }, Some(alert))? {
+        Round::Ended(WAIT_TIMEOUT) if deadline != terms.deadline => Ok(Round::Again),
+        Round::Alerted if !terms.alertable => Ok(Round::Again),
+        ended => Ok(ended),
+    }
 }
 
 /// Waits in the core.
@@ -174,7 +193,7 @@ fn until_ended(round: impl Fn() -> Result<Round>) -> u32 {
         match call(Round::Ended(WAIT_FAILED), &round) {
             Round::Ended(result) => return result,
             Round::Alerted if apc::run() => return WAIT_IO_COMPLETION,
-            Round::Alerted => {}
+            Round::Alerted | Round::Again => {}
         }
     }
 }
@@ -182,7 +201,8 @@ fn until_ended(round: impl Fn() -> Result<Round>) -> u32 {
 /// Takes the object of a handle if that takes one exchange, and nothing else. None if nothing has happened.
 #[inline]
 fn at_once(handle: Handle) -> Option<u32> {
-    let found = waitable(handle).ok()?;
+    // Somebody has to see whether a timer is due.
+    let found = waitable(handle).ok().filter(|found| found.kind != Kind::Timer)?;
     let owner = thread::id();
     let taken = arena().ok()?.at_once(|core, waiter| core.acquire_at_once(waiter, found.object, owner))?;
     if found.kind == Kind::Mutex {
@@ -281,15 +301,22 @@ fn signal_and_wait(
     match found.kind {
         Kind::Event | Kind::Semaphore if !found.entry.rights().modify => return Err(ACCESS_DENIED),
         Kind::Event | Kind::Semaphore | Kind::Mutex => {}
-        Kind::Thread | Kind::Process => return Err(INVALID_HANDLE),
+        Kind::Thread | Kind::Process | Kind::Timer => return Err(INVALID_HANDLE),
     }
-    let alert = match terms.alertable {
+    let has_timer = wanted.timers().next().is_some();
+    let _holds = wanted.hold()?;
+    if has_timer || terms.alertable {
+        timer::look(wanted.timers(), terms.alertable);
+    }
+    // A timer has to be watched, which the next rounds do: this one only looks whether it was signaled.
+    let is_due = has_timer || terms.alertable && (thread::has_apc() || !thread::timers().is_empty());
+    let alert = match terms.alertable && !is_due {
         true => Some(thread::of(thread::of_caller()?).ok_or(NOT_ENOUGH_MEMORY)?.own_alert()?),
         false => None,
     };
-    let is_due = terms.alertable && thread::has_apc();
+    // An APC that was queued before the alert was made.
+    let is_due = is_due || terms.alertable && thread::has_apc();
     let deadline = if is_due { Deadline::NOW } else { terms.deadline };
-    let _holds = wanted.hold()?;
     let owner = thread::id();
     let ended = arena()?.with_waiter(|core, waiter| {
         core.signal_and_wait(waiter, found.object, wanted.objects[0], alert.filter(|_| !is_due), owner, deadline)
@@ -303,7 +330,9 @@ fn signal_and_wait(
     match ended {
         Ok(satisfied) if satisfied.index == 1 => Ok(Round::Alerted),
         Ok(satisfied) => Ok(Round::Ended(wanted.acquired(satisfied, false))),
-        Err(ntux::Error::TimedOut) if is_due => Ok(Round::Alerted),
+        // APCs run next, if there are any, then the rounds that only wait.
+        Err(ntux::Error::TimedOut) if is_due && terms.alertable => Ok(Round::Alerted),
+        Err(ntux::Error::TimedOut) if is_due => Ok(Round::Again),
         Err(ntux::Error::TimedOut) => Ok(Round::Ended(WAIT_TIMEOUT)),
         Err(error) => Err(wanted.refusal(error, false)),
     }

@@ -9,16 +9,7 @@ int main(void)
     HANDLE handle = NULL;
 
     alarm(300);
-    REFUSED(0, CreateWaitableTimerA(NULL, FALSE, NULL) != NULL);
-    REFUSED(0, CreateWaitableTimerW(NULL, FALSE, NULL) != NULL);
-    REFUSED(0, CreateWaitableTimerExA(NULL, NULL, 0, TIMER_ALL_ACCESS) != NULL);
-    REFUSED(0, CreateWaitableTimerExW(NULL, NULL, 0, TIMER_ALL_ACCESS) != NULL);
-    REFUSED(0, OpenWaitableTimerA(SYNCHRONIZE, FALSE, "timer") != NULL);
-    REFUSED(0, OpenWaitableTimerW(SYNCHRONIZE, FALSE, NULL) != NULL);
-    REFUSED(PLANT(FALSE, TRUE), SetWaitableTimer(handle, NULL, 0, NULL, NULL, FALSE));
-    REFUSED(FALSE, SetWaitableTimerEx(handle, NULL, 0, NULL, NULL, NULL, 0));
-    REFUSED(FALSE, CancelWaitableTimer(handle));
-    REFUSED(0xffffffffu, SuspendThread(GetCurrentThread()));
+    REFUSED(PLANT(0xffffffffu, 0), SuspendThread(GetCurrentThread()));
     REFUSED(0, OpenProcess(SYNCHRONIZE, FALSE, GetCurrentProcessId()) != NULL);
     REFUSED(FALSE, RegisterWaitForSingleObject(&handle, handle, NULL, NULL, 0, 0));
     REFUSED(FALSE, UnregisterWait(handle));

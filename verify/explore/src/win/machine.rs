@@ -97,6 +97,8 @@ struct Run {
     /// The chunks that were changed since the machine was made, as they were.
     original: BTreeMap<Chunk, Content>,
     freed: Vec<(usize, usize)>,
+    /// A deadline has passed: from now on every one has, for who looks at the clock.
+    is_late: bool,
     ghosts: [u64; GHOSTS],
     accesses: u32,
     failure: Option<String>,
@@ -392,6 +394,13 @@ impl Scheduler for Seam {
         self.wake_on(address, 0, count, u32::MAX)
     }
 
+    fn deadline_passed(&self) -> bool {
+        self.with(|run| {
+            run.learn(run.is_late.into());
+            run.is_late
+        })
+    }
+
     fn identity(&self) -> Option<Identity> {
         let thread = THREAD_BASE + self.served() as u32;
         Some(Identity { process: None, generation: 0, namespace: None, thread })
@@ -521,7 +530,10 @@ impl<'a> Machine<'a> {
     pub fn apply(&mut self, choice: Choice) -> Result<(), String> {
         match choice {
             Choice::Run(thread) => self.resume(thread, false),
-            Choice::Deadline(thread) => self.resume(thread, true),
+            Choice::Deadline(thread) => {
+                self.seam.with(|run| run.is_late = true);
+                self.resume(thread, true);
+            }
             Choice::Store(thread) => self.seam.with(|run| {
                 let stored = run.threads[thread].buffer.pop_front().expect("there is one");
                 run.running = Some(thread);
@@ -583,7 +595,7 @@ impl<'a> Machine<'a> {
             let threads = run.threads.iter().fold(memory, |print, thread| {
                 print.followed_by(thread.seen).followed_by(Fingerprint::of(&(thread.status, &thread.buffer)))
             });
-            threads.followed_by(Fingerprint::of(&(&run.sleepers, run.ghosts, explored::room())))
+            threads.followed_by(Fingerprint::of(&(&run.sleepers, run.ghosts, run.is_late, explored::room())))
         })
     }
 }

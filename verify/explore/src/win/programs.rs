@@ -40,11 +40,13 @@ pub const PLANTED: &[(Bug, &str)] = &[
     (Bug::CountsNoExchange, "pool"),
     (Bug::FailsSilently, "once-fails"),
     (Bug::LeavesEarly, "barrier"),
+    (Bug::WatchesLate, "timer-set"),
+    (Bug::CallsAnyway, "timer-set-anew"),
 ];
 
 /// Every program.
 pub fn all() -> Vec<Program> {
-    [calls(), locks(), conditions(), handles(), threads(), together()].into_iter().flatten().collect()
+    [calls(), locks(), conditions(), handles(), threads(), timers(), together()].into_iter().flatten().collect()
 }
 
 /// The program of this name.
@@ -671,6 +673,121 @@ fn resume() {
 
 fn end_unbegun() {
     set_ghost(3, words().end_unbegun(9).into());
+}
+
+// Timers: ghost 0 is one, 1 counts the calls that ran.
+
+extern "C-unwind" fn count_due(_argument: *mut std::ffi::c_void, _low: u32, _high: u32) {
+    add(1);
+}
+
+fn begin_timer(manual: bool) {
+    // SAFETY: no attributes, no name.
+    keep_handle(0, unsafe { ntw_CreateWaitableTimerW(ptr::null(), manual.into(), ptr::null()) });
+}
+
+/// Due when the search says so.
+fn set_timer(period: i32, routine: Option<extern "C-unwind" fn(*mut std::ffi::c_void, u32, u32)>) {
+    const HOUR: i64 = -36_000_000_000;
+    // SAFETY: a number; the routine takes any argument.
+    let set = unsafe { ntw_SetWaitableTimer(handle(0), &HOUR, period, routine, ptr::null_mut(), 0) };
+    check(set == 1, "it is set");
+}
+
+fn wait_for_timer() {
+    check(ntw_WaitForSingleObject(handle(0), INFINITE) == 0, "it is due at last");
+}
+
+fn timers() -> Vec<Program> {
+    vec![
+        program(
+            "timer-set",
+            || begin_timer(false),
+            &[wait_for_timer, || set_timer(0, None)],
+            || {
+                check(ntw_WaitForSingleObject(handle(0), 0) == TIMEOUT, "it is due once");
+            },
+        ),
+        program(
+            "timer-again",
+            || begin_timer(false),
+            &[wait_for_timer, wait_for_timer, || set_timer(1000, None)],
+            nothing,
+        ),
+        program(
+            "timer-closed",
+            || begin_timer(false),
+            &[
+                || {
+                    let ended = ntw_WaitForSingleObject(handle(0), SOON);
+                    check(matches!(ended, 0 | TIMEOUT | FAILED), "it ends");
+                },
+                || check(ntw_CloseHandle(handle(0)) == 1, "it is closed"),
+                || {
+                    const NOW: i64 = 0;
+                    // SAFETY: a number.
+                    unsafe { ntw_SetWaitableTimer(handle(0), &NOW, 0, None, ptr::null_mut(), 0) };
+                },
+            ],
+            nothing,
+        ),
+        program(
+            "timer-calls",
+            || begin_timer(true),
+            &[
+                || {
+                    set_timer(0, Some(count_due));
+                    check(ntw_SleepEx(INFINITE, 1) == IO_COMPLETION, "only the call ends it");
+                },
+                wait_for_timer,
+            ],
+            || check(ghost(1) == 1, "it was called once"),
+        ),
+        program(
+            "timer-cancelled",
+            || begin_timer(true),
+            &[
+                || {
+                    set_timer(0, Some(count_due));
+                    check(ntw_CancelWaitableTimer(handle(0)) == 1, "it is cancelled");
+                    check(ntw_SleepEx(SOON, 1) == 0, "no call ends it");
+                    check(ghost(1) == 0, "nothing is called after that");
+                },
+                || {
+                    ntw_WaitForSingleObject(handle(0), SOON);
+                },
+            ],
+            nothing,
+        ),
+        program(
+            "timer-set-anew",
+            || begin_timer(true),
+            &[
+                || {
+                    set_timer(0, Some(count_due));
+                    set_timer(0, Some(count_due));
+                    check(ntw_SleepEx(INFINITE, 1) == IO_COMPLETION, "only the call ends it");
+                    check(ntw_SleepEx(SOON, 1) == 0, "there is no other");
+                },
+                || {
+                    ntw_WaitForSingleObject(handle(0), SOON);
+                },
+            ],
+            || check(ghost(1) == 1, "the second setting calls, and the first does not"),
+        ),
+        program(
+            "timer-of-the-dead",
+            || begin_timer(true),
+            &[
+                || {
+                    set_timer(0, Some(count_due));
+                    end_thread(0);
+                },
+                wait_for_timer,
+            ],
+            || check(ghost(1) == 0, "nobody is there to call it"),
+        ),
+    ]
 }
 
 // Together: ghost 0 counts who initializes, 1 who failed to, 2 who passed the barrier.

@@ -173,13 +173,16 @@ impl<'a> Search<'a> {
     }
 }
 
+/// Random executions before the others.
+const RANDOM: u32 = 1_000;
+
 /// Explores every schedule with so many preemptions; gives up after so many executions.
 pub fn exhaustive(program: &Program, preemptions: u32, executions: u64) -> Report {
     let begun = Instant::now();
     let mut search = Search::new(program, preemptions);
-    // These learn which memory is private.
+    // These learn which memory is private, and find what lies at the beginning, where the other search comes last.
     let mut random = Random::new(0);
-    for _ in 0..32 {
+    for _ in 0..RANDOM {
         search.random(&mut random);
         search.machine.misjudged();
         if search.report.failure.is_some() {

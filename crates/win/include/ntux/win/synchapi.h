@@ -62,6 +62,12 @@ extern "C" {
 #define MUTEX_MODIFY_STATE     0x0001u
 #define MUTEX_ALL_ACCESS       0x001F0001u
 #endif
+#ifndef CREATE_WAITABLE_TIMER_MANUAL_RESET
+#define CREATE_WAITABLE_TIMER_MANUAL_RESET 0x1u
+#endif
+#ifndef CREATE_WAITABLE_TIMER_HIGH_RESOLUTION
+#define CREATE_WAITABLE_TIMER_HIGH_RESOLUTION 0x2u
+#endif
 #ifndef TIMER_ALL_ACCESS
 #define TIMER_QUERY_STATE  0x0001u
 #define TIMER_MODIFY_STATE 0x0002u
@@ -205,17 +211,20 @@ BOOL ntw_WaitOnAddress(volatile VOID *address, PVOID compared, SIZE_T bytes, DWO
 void ntw_WakeByAddressSingle(PVOID address);
 void ntw_WakeByAddressAll(PVOID address);
 
-/* ==== Refused: ERROR_CALL_NOT_IMPLEMENTED, whatever the arguments ==== */
-
+/* Timers. `due` points to a LARGE_INTEGER of 100 ns: from now on if it is negative, else since 1601. The routine is called in alertable waits
+ * of the thread that has set the timer. */
 HANDLE ntw_CreateWaitableTimerA(LPSECURITY_ATTRIBUTES attributes, BOOL manual, LPCSTR name);
 HANDLE ntw_CreateWaitableTimerW(LPSECURITY_ATTRIBUTES attributes, BOOL manual, LPCWSTR name);
 HANDLE ntw_CreateWaitableTimerExA(LPSECURITY_ATTRIBUTES attributes, LPCSTR name, DWORD flags, DWORD access);
 HANDLE ntw_CreateWaitableTimerExW(LPSECURITY_ATTRIBUTES attributes, LPCWSTR name, DWORD flags, DWORD access);
 HANDLE ntw_OpenWaitableTimerA(DWORD access, BOOL inherit, LPCSTR name);
 HANDLE ntw_OpenWaitableTimerW(DWORD access, BOOL inherit, LPCWSTR name);
-BOOL ntw_SetWaitableTimer(HANDLE timer, const void *due, LONG period, PVOID routine, LPVOID argument, BOOL resume);
-BOOL ntw_SetWaitableTimerEx(HANDLE timer, const void *due, LONG period, PVOID routine, LPVOID argument, PVOID context,
-                            ULONG delay);
+BOOL ntw_SetWaitableTimer(HANDLE timer, const void *due, LONG period,
+                          VOID(CALLBACK *routine)(LPVOID argument, DWORD low, DWORD high), LPVOID argument,
+                          BOOL resume);
+BOOL ntw_SetWaitableTimerEx(HANDLE timer, const void *due, LONG period,
+                            VOID(CALLBACK *routine)(LPVOID argument, DWORD low, DWORD high), LPVOID argument,
+                            PVOID context, ULONG delay);
 BOOL ntw_CancelWaitableTimer(HANDLE timer);
 
 /* ==== Interlocked: the compiler's own, with full barriers; each returns what Windows' returns ==== */

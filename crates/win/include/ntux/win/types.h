@@ -77,6 +77,15 @@ typedef struct _SECURITY_ATTRIBUTES {
 
 typedef DWORD(WINAPI *LPTHREAD_START_ROUTINE)(LPVOID argument);
 typedef VOID(CALLBACK *PAPCFUNC)(ULONG_PTR argument);
+typedef VOID(CALLBACK *PTIMERAPCROUTINE)(LPVOID argument, DWORD low, DWORD high);
+
+typedef union _LARGE_INTEGER {
+    struct {
+        DWORD LowPart;
+        LONG HighPart;
+    } u;
+    LONGLONG QuadPart;
+} LARGE_INTEGER, *PLARGE_INTEGER;
 
 /* Locks in the program's memory. Their members belong to the library. */
 

@@ -20,7 +20,6 @@
 typedef unsigned short USHORT;
 typedef int NTSTATUS;
 typedef void *HMODULE;
-typedef union { LONGLONG QuadPart; } LARGE_INTEGER;
 
 /* ==== What the tests take out of kernel32 and ntdll ==== */
 
