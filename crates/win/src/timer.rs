@@ -232,8 +232,11 @@ pub fn look(timers: impl Iterator<Item = Target>, alertable: bool) {
 
 /// The timers that queue calls for the calling thread.
 fn own() -> Vec<Target> {
-    let Ok(me) = thread::of_caller() else { return Vec::new() };
     let mut timers = thread::timers();
+    if timers.is_empty() {
+        return timers;
+    }
+    let Ok(me) = thread::of_caller() else { return Vec::new() };
     timers.retain(|&target| with(target, |timer| timer.is_for(me)).unwrap_or(false));
     thread::set_timers(timers.clone());
     timers
