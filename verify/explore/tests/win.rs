@@ -24,13 +24,13 @@ fn explore(preemptions: u32, executions: u64) {
 
 #[test]
 fn no_schedule_loses_a_call_a_wake_or_an_object() {
-    explore(3, 20_000);
+    explore(3, 10_000);
 }
 
 #[test]
 #[ignore = "make test-win32 runs it: minutes"]
 fn no_schedule_of_many_more_does() {
-    explore(5, 1_000_000);
+    explore(4, 200_000);
 }
 
 #[test]

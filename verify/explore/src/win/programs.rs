@@ -159,6 +159,29 @@ fn calls() -> Vec<Program> {
             || check(ghost(1) == 1, "it ran once"),
         ),
         program(
+            "apc-signal",
+            || {
+                begin_calls();
+                keep_handle(3, event(false, false));
+            },
+            &[
+                || match ntw_SignalObjectAndWait(handle(3), handle(2), INFINITE, 1) {
+                    0 => sleep_for(1),
+                    IO_COMPLETION => check(ntw_WaitForSingleObject(handle(2), INFINITE) == 0, "the event is there"),
+                    _ => check(false, "the wait ends with one of the two"),
+                },
+                queue,
+                || {
+                    check(ntw_WaitForSingleObject(handle(3), INFINITE) == 0, "it signals first");
+                    check(ntw_SetEvent(handle(2)) == 1, "it is set");
+                },
+            ],
+            || {
+                check(ghost(1) == 1, "it ran once");
+                check(ntw_WaitForSingleObject(handle(3), 0) == TIMEOUT, "it has signaled once");
+            },
+        ),
+        program(
             "apc-timed",
             begin_calls,
             &[
@@ -730,6 +753,39 @@ fn timers() -> Vec<Program> {
                 },
             ],
             nothing,
+        ),
+        program(
+            "timer-signal",
+            || {
+                begin_timer(false);
+                keep_handle(2, event(false, false));
+            },
+            &[
+                || check(ntw_SignalObjectAndWait(handle(2), handle(0), INFINITE, 0) == 0, "it is due at last"),
+                || {
+                    check(ntw_WaitForSingleObject(handle(2), INFINITE) == 0, "it signals first");
+                    set_timer(0, None);
+                },
+            ],
+            || check(ntw_WaitForSingleObject(handle(2), 0) == TIMEOUT, "it has signaled once"),
+        ),
+        program(
+            "timer-and-event",
+            || {
+                begin_timer(false);
+                keep_handle(2, event(false, false));
+            },
+            &[
+                || {
+                    let both = [handle(0), handle(2)];
+                    // SAFETY: two handles.
+                    let ended = unsafe { ntw_WaitForMultipleObjects(2, both.as_ptr(), 1, INFINITE) };
+                    check(ended == 0, "both come at last");
+                },
+                || set_timer(0, None),
+                || check(ntw_SetEvent(handle(2)) == 1, "it is set"),
+            ],
+            || check(ntw_WaitForSingleObject(handle(2), 0) == TIMEOUT, "both are taken"),
         ),
         program(
             "timer-calls",
