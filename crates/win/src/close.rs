@@ -35,6 +35,39 @@ pub extern "C" fn ntw_GetCurrentProcessId() -> u32 {
     call(0, || Ok(ntux_platform::liveness::process_id()))
 }
 
+/// A handle of this process. Others have none here.
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_OpenProcess(access: u32, inherit: i32, id: u32) -> Handle {
+    call(core::ptr::null_mut(), || {
+        let rights = access::granted(Kind::Process, access)?;
+        match id {
+            // Windows' idle process has no handles.
+            0 => return Err(INVALID_PARAMETER),
+            id if id != ntux_platform::liveness::process_id() => return Err(CALL_NOT_IMPLEMENTED),
+            _ => {}
+        }
+        let (target, ..) = counted(ntw_GetCurrentProcess())?;
+        handle::insert(target, rights, Flags { inherit: inherit != 0, protect: false })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_GetProcessId(process: Handle) -> u32 {
+    call(0, || own_process(process).map(|()| ntux_platform::liveness::process_id()))
+}
+
+/// # Safety
+/// `code` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_GetExitCodeProcess(process: Handle, code: *mut u32) -> i32 {
+    call_for_bool(|| {
+        own_process(process)?;
+        // SAFETY: the same contract.
+        unsafe { put(code, thread::STILL_ACTIVE) };
+        Ok(())
+    })
+}
+
 /// # Safety
 /// `duplicate` is NULL or may be written.
 #[unsafe(no_mangle)]
@@ -66,12 +99,18 @@ pub unsafe extern "C" fn ntw_DuplicateHandle(
     })
 }
 
-/// Returns true if the handle of a process names this one; as yet others have no handles.
+/// Returns true if the handle of a process names this one, and not its parent, which had it before a fork.
 fn is_own_process(process: Handle) -> Result<bool> {
     if process.addr() == CURRENT_PROCESS {
         return Ok(true);
     }
-    handle::look_up_kind(process, Kind::Process).map(|_| true)
+    let found = handle::look_up_kind(process, Kind::Process)?;
+    Ok(found.entry.target().record().is_some_and(record::Record::is_made_here))
+}
+
+/// Errors: `INVALID_HANDLE`; `CALL_NOT_IMPLEMENTED` if it names another process.
+fn own_process(process: Handle) -> Result<()> {
+    if is_own_process(process)? { Ok(()) } else { Err(CALL_NOT_IMPLEMENTED) }
 }
 
 /// A second handle of what this one names.

@@ -232,7 +232,7 @@ impl Target {
 
     fn end_if_last(self, left: Option<(u64, u64)>) {
         let (Some((0, 0)), Some(record)) = (left, self.record()) else { return };
-        if record.maker.load() == liveness::generation()
+        if record.is_made_here()
             && let Ok(arena) = arena()
         {
             // It is ours alone; nothing else closes objects of this arena.
@@ -259,6 +259,11 @@ impl Record {
     #[inline]
     pub fn object(&self) -> Object {
         Object(self.object.load())
+    }
+
+    /// Returns true if this process has made the object, not one that it was forked by.
+    pub fn is_made_here(&self) -> bool {
+        self.maker.load() == liveness::generation()
     }
 
     #[inline]

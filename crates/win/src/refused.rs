@@ -23,7 +23,6 @@ macro_rules! refused {
 }
 
 refused! {
-    ntw_OpenProcess -> Handle = ptr::null_mut();
     ntw_SuspendThread -> u32 = u32::MAX;
     ntw_RegisterWaitForSingleObject -> i32 = 0;
     ntw_UnregisterWait -> i32 = 0;

@@ -39,8 +39,8 @@ use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Payload, Target};
 use crate::word;
 
-/// GetExitCodeThread says so of a thread that runs.
-const STILL_ACTIVE: u32 = 259;
+/// GetExitCodeThread and GetExitCodeProcess say so of what runs.
+pub const STILL_ACTIVE: u32 = 259;
 const ENDED: u32 = 1 << 31;
 
 /// What others know of a thread.

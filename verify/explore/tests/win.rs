@@ -24,7 +24,7 @@ fn explore(preemptions: u32, executions: u64) {
 
 #[test]
 fn no_schedule_loses_a_call_a_wake_or_an_object() {
-    explore(3, 10_000);
+    explore(3, 6_000);
 }
 
 #[test]

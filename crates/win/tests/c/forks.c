@@ -3,7 +3,7 @@
 #include "check.h"
 #include <sys/wait.h>
 
-static HANDLE event, mutex, thread;
+static HANDLE event, mutex, thread, parent;
 
 static DWORD WINAPI sleep_on(LPVOID unused)
 {
@@ -22,6 +22,9 @@ static int in_child(void)
     FAILS(ERROR_NOT_OWNER, FALSE, ReleaseMutex(mutex));
     IS(PLANT(WAIT_TIMEOUT, WAIT_OBJECT_0), WaitForSingleObject(thread, 0));
     IS(GetCurrentThreadId(), GetThreadId(GetCurrentThread()));
+    /* Its parent's process is another one. */
+    IS(getpid(), GetProcessId(GetCurrentProcess()));
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, GetProcessId(parent));
     /* Its close leaves the parent's object alone; it may set what its parent has. */
     IS(TRUE, CloseHandle(mutex));
     IS(TRUE, SetEvent(event));
@@ -38,6 +41,8 @@ int main(void)
     event = CreateEvent(NULL, FALSE, FALSE, NULL);
     mutex = CreateMutex(NULL, TRUE, NULL);
     thread = start(sleep_on, NULL);
+    parent = OpenProcess(SYNCHRONIZE, FALSE, GetCurrentProcessId());
+    IS(getpid(), GetProcessId(parent));
     child = fork();
     if (child == 0)
         _exit(in_child());

@@ -134,6 +134,27 @@ static void many(void)
     IS(0, bad);
 }
 
+/* This process, by its number. */
+static void processes(void)
+{
+    HANDLE self = OpenProcess(PROCESS_DUP_HANDLE | SYNCHRONIZE, FALSE, GetCurrentProcessId()), second;
+    DWORD code = 0;
+
+    IS(getpid(), GetProcessId(self));
+    IS(getpid(), GetProcessId(GetCurrentProcess()));
+    WORKS(TRUE, GetExitCodeProcess(self, &code));
+    IS(STILL_ACTIVE, code);
+    WORKS(WAIT_TIMEOUT, WaitForSingleObject(self, 1));
+    IS(TRUE, DuplicateHandle(self, self, self, &second, PROCESS_QUERY_INFORMATION, FALSE, 0));
+    FAILS(ERROR_ACCESS_DENIED, WAIT_FAILED, WaitForSingleObject(second, 0));
+    IS(TRUE, CloseHandle(second));
+    IS(TRUE, CloseHandle(self));
+    FAILS(ERROR_INVALID_HANDLE, 0, GetProcessId(self));
+    FAILS(ERROR_INVALID_HANDLE, FALSE, GetExitCodeProcess(NULL, &code));
+    FAILS(ERROR_INVALID_PARAMETER, 0, OpenProcess(SYNCHRONIZE, FALSE, 0) != NULL);
+    FAILS(ERROR_ACCESS_DENIED, 0, OpenProcess(0, FALSE, GetCurrentProcessId()) != NULL);
+}
+
 int main(void)
 {
     alarm(300);
@@ -142,5 +163,6 @@ int main(void)
     duplicates();
     closed_once();
     many();
+    processes();
     return report();
 }

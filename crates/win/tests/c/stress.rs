@@ -47,7 +47,7 @@ fn programs() -> Vec<PathBuf> {
 
 #[test]
 fn every_program_passes_side_by_side_with_the_others() {
-    assert_eq!(wrong(&programs(), 10, SECONDS), Vec::<String>::new());
+    assert_eq!(wrong(&programs(), 6, SECONDS), Vec::<String>::new());
 }
 
 #[test]

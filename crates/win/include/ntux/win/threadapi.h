@@ -19,6 +19,15 @@ extern "C" {
 #ifndef STACK_SIZE_PARAM_IS_A_RESERVATION
 #define STACK_SIZE_PARAM_IS_A_RESERVATION 0x10000u
 #endif
+#ifndef PROCESS_DUP_HANDLE
+#define PROCESS_DUP_HANDLE 0x40u
+#endif
+#ifndef PROCESS_QUERY_INFORMATION
+#define PROCESS_QUERY_INFORMATION 0x400u
+#endif
+#ifndef PROCESS_ALL_ACCESS
+#define PROCESS_ALL_ACCESS 0x1FFFFFu
+#endif
 #ifndef THREAD_QUERY_INFORMATION
 #define THREAD_QUERY_INFORMATION 0x40u
 #endif
@@ -48,6 +57,10 @@ DWORD ntw_GetCurrentThreadId(void);
 HANDLE ntw_OpenThread(DWORD access, BOOL inherit, DWORD id);
 HANDLE ntw_GetCurrentProcess(void);
 DWORD ntw_GetCurrentProcessId(void);
+/* Of this process; of another one it is refused. */
+HANDLE ntw_OpenProcess(DWORD access, BOOL inherit, DWORD id);
+DWORD ntw_GetProcessId(HANDLE process);
+BOOL ntw_GetExitCodeProcess(HANDLE process, LPDWORD code);
 
 /* They are called in the order of arrival, in the thread's alertable waits, and before it begins. */
 DWORD ntw_QueueUserAPC(PAPCFUNC function, HANDLE thread, ULONG_PTR argument);
@@ -57,7 +70,6 @@ BOOL ntw_QueueUserAPC2(PAPCFUNC function, HANDLE thread, ULONG_PTR argument, DWO
 /* ==== Refused: ERROR_CALL_NOT_IMPLEMENTED, whatever the arguments ==== */
 
 DWORD ntw_SuspendThread(HANDLE thread);
-HANDLE ntw_OpenProcess(DWORD access, BOOL inherit, DWORD id);
 
 /* ==== Plain names ==== */
 
@@ -77,6 +89,8 @@ HANDLE ntw_OpenProcess(DWORD access, BOOL inherit, DWORD id);
 #define SuspendThread ntw_SuspendThread
 #define OpenThread ntw_OpenThread
 #define OpenProcess ntw_OpenProcess
+#define GetProcessId ntw_GetProcessId
+#define GetExitCodeProcess ntw_GetExitCodeProcess
 #endif
 
 #ifdef __cplusplus
