@@ -63,5 +63,6 @@ uninstall-win:
 # PEVENTS_SOURCE are trees to take the first from; else they are fetched. WRITE=--write puts the table into docs/win/suites.md.
 test-win32: win
 	@$(SKIPS) $(WIN_DIR)/suites/run $(OUT) $(WRITE)
+	$(WIN_DIR)/suites/speed $(OUT) 1 1000 > /dev/null
 	$(CARGO) test --locked -p ntux-win --test c -- --ignored
 	$(EXPLORED) test --release -p ntux-explore --test win -- --ignored --nocapture

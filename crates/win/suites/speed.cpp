@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the same work costs through libntux-win, pthread and (with -DPEVENTS) pevents, in one run: the rounds of all take turns. A thread
+ * sleeps beside them, since C libraries leave out what only one thread does not need. Usage: speed ROUNDS NANOSECONDS-A-ROUND */
+#include <ntux/win/synchapi.h>
+#include <ntux/win/threadapi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <pthread.h>
+#include <string>
+#include <thread>
+#include <time.h>
+#include <vector>
+#ifdef PEVENTS
+#include "pevents.h"
+#endif
+
+typedef std::function<void(long)> Work; /* does it so often */
+
+struct Row {
+    std::string what, peer;
+    Work work;
+    long times; /* that make a round */
+    std::vector<double> nanoseconds;
+};
+
+static double now()
+{
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e9 + t.tv_nsec;
+}
+
+static double took(const Work &work, long times)
+{
+    double began = now();
+    work(times);
+    return now() - began;
+}
+
+/* How often it is to be done for a round of that length: also the faster of two rounds takes so long. */
+static long enough(const Work &work, double at_least)
+{
+    long times = 64;
+    while (std::min(took(work, times), took(work, times)) < at_least)
+        times *= 2;
+    return times;
+}
+
+/* So many threads, each with its part of the work. */
+static Work by(int threads, const Work &work)
+{
+    return [=](long times) {
+        std::vector<std::thread> all;
+        for (int i = 0; i < threads; i++)
+            all.push_back(std::thread(work, times / threads + 1));
+        for (auto &thread : all)
+            thread.join();
+    };
+}
+
+static CRITICAL_SECTION section;
+static SRWLOCK srw;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+static volatile long guarded;
+
+static void in_section(long times)
+{
+    while (times--) {
+        ntw_EnterCriticalSection(&section);
+        guarded = guarded + 1;
+        ntw_LeaveCriticalSection(&section);
+    }
+}
+
+static void in_srw(long times)
+{
+    while (times--) {
+        ntw_AcquireSRWLockExclusive(&srw);
+        guarded = guarded + 1;
+        ntw_ReleaseSRWLockExclusive(&srw);
+    }
+}
+
+static void sharing_srw(long times)
+{
+    while (times--) {
+        ntw_AcquireSRWLockShared(&srw);
+        ntw_ReleaseSRWLockShared(&srw);
+    }
+}
+
+static void in_pthread(long times)
+{
+    while (times--) {
+        pthread_mutex_lock(&lock);
+        guarded = guarded + 1;
+        pthread_mutex_unlock(&lock);
+    }
+}
+
+static void sharing_pthread(long times)
+{
+    while (times--) {
+        pthread_rwlock_rdlock(&rw);
+        pthread_rwlock_unlock(&rw);
+    }
+}
+
+static HANDLE event()
+{
+    return ntw_CreateEventW(NULL, FALSE, FALSE, NULL);
+}
+
+/* Two threads that set an event for each other in turn: one pair is two hand-overs. */
+template <typename Event, typename Set, typename Wait> static Work in_turn(Event there, Event back, Set set, Wait wait)
+{
+    return [=](long times) {
+        std::thread other([=] {
+            for (long i = 0; i < times; i++) {
+                wait(there);
+                set(back);
+            }
+        });
+        for (long i = 0; i < times; i++) {
+            set(there);
+            wait(back);
+        }
+        other.join();
+    };
+}
+
+static std::vector<Row> rows()
+{
+    std::vector<Row> all;
+    auto add = [&](const std::string &what, const char *peer, const Work &work) { all.push_back({what, peer, work, 0, {}}); };
+    static HANDLE mutex = ntw_CreateMutexW(NULL, FALSE, NULL), alone = event();
+
+    add("mutex, alone", "ntux", [](long times) {
+        while (times--) {
+            ntw_WaitForSingleObject(mutex, INFINITE);
+            ntw_ReleaseMutex(mutex);
+        }
+    });
+    add("mutex, alone", "pthread", in_pthread);
+    add("set and wait, alone", "ntux", [](long times) {
+        while (times--) {
+            ntw_SetEvent(alone);
+            ntw_WaitForSingleObject(alone, 0);
+        }
+    });
+    add("create and close an event", "ntux", [](long times) {
+        while (times--)
+            ntw_CloseHandle(event());
+    });
+    add("set and wait, in turn", "ntux",
+        in_turn(event(), event(), ntw_SetEvent, [](HANDLE it) { ntw_WaitForSingleObject(it, INFINITE); }));
+#ifdef PEVENTS
+    static neosmart::neosmart_event_t single = neosmart::CreateEvent(false, false);
+    add("set and wait, alone", "pevents", [](long times) {
+        while (times--) {
+            neosmart::SetEvent(single);
+            neosmart::WaitForEvent(single, 0);
+        }
+    });
+    add("create and close an event", "pevents", [](long times) {
+        while (times--)
+            neosmart::DestroyEvent(neosmart::CreateEvent(false, false));
+    });
+    add("set and wait, in turn", "pevents",
+        in_turn(neosmart::CreateEvent(false, false), neosmart::CreateEvent(false, false), neosmart::SetEvent,
+                [](neosmart::neosmart_event_t it) { neosmart::WaitForEvent(it, (uint64_t)-1); }));
+#endif
+    for (int threads : {1, 2, 4, 16, 64}) {
+        std::string suffix = ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+        add("critical section" + suffix, "ntux", by(threads, in_section));
+        add("critical section" + suffix, "pthread", by(threads, in_pthread));
+        add("SRW lock, exclusive" + suffix, "ntux", by(threads, in_srw));
+        add("SRW lock, exclusive" + suffix, "pthread", by(threads, in_pthread));
+        add("SRW lock, shared" + suffix, "ntux", by(threads, sharing_srw));
+        add("SRW lock, shared" + suffix, "pthread", by(threads, sharing_pthread));
+    }
+    return all;
+}
+
+int main(int count, char **arguments)
+{
+    int rounds = count > 1 ? atoi(arguments[1]) : 9;
+    double at_least = count > 2 ? atof(arguments[2]) : 2e7;
+    std::thread([] { for (;;) std::this_thread::sleep_for(std::chrono::hours(1)); }).detach();
+    ntw_InitializeCriticalSection(&section);
+    std::vector<Row> all = rows();
+    for (Row &row : all)
+        row.times = enough(row.work, at_least);
+    for (int round = 0; round < rounds; round++)
+        for (Row &row : all)
+            row.nanoseconds.push_back(took(row.work, row.times) / row.times);
+    for (Row &row : all) {
+        std::sort(row.nanoseconds.begin(), row.nanoseconds.end());
+        printf("%s|%s|%.1f|%.1f|%.1f\n", row.what.c_str(), row.peer.c_str(), row.nanoseconds[rounds / 2],
+               row.nanoseconds.front(), row.nanoseconds.back());
+    }
+    fflush(stdout);
+    _Exit(0);
+}
