@@ -8,6 +8,10 @@
 //! # Alertable waits
 //! An object that is signaled comes first, then an APC that is due, then the wait, which the thread's alert ends. APCs run outside of
 //! [`crate::boundary::call`]. An alert without an APC, of which an earlier wait has seen to the call, ends nothing.
+//!
+//! # Timers
+//! A wait that has timers among its objects, or whose thread has timers that call it, does what is due before it looks at its objects, and
+//! sleeps until the next is due ([`crate::timer`]); the thread's alert wakes it if one of them is set meanwhile. Then it looks again.
 
 use ntux::{Deadline, Satisfied};
 use ntux_sync::{Object, WAIT_MAX};
