@@ -24,7 +24,7 @@ fn explore(preemptions: u32, executions: u64) {
 
 #[test]
 fn no_schedule_loses_a_call_a_wake_or_an_object() {
-    explore(3, 6_000);
+    explore(3, 3_000);
 }
 
 #[test]
@@ -49,4 +49,15 @@ fn every_planted_bug_is_found_and_its_schedule_repeats_it() {
         let passes = without.is_none_or(|what| what.starts_with("the schedule does not fit"));
         assert!(passes, "{bug:?}: it fails without the bug\n{trace}");
     }
+}
+
+/// The fault that was found on a processor before it was found here: without stores that come late there is none.
+#[test]
+fn a_call_is_lost_by_a_store_that_comes_late() {
+    let program = programs::find("apc-first").expect("a program of this name");
+    planted::set(Some(planted::Bug::AlertByStore));
+    let [in_order, late] = [search::in_order, search::exhaustive].map(|search| search(&program, 3, 20_000));
+    planted::set(None);
+    assert!(in_order.complete && in_order.failure.is_none(), "{in_order}");
+    assert!(late.failure.is_some_and(|failure| failure.what.starts_with("lost wake")));
 }

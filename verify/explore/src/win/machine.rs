@@ -97,6 +97,8 @@ struct Run {
     /// The chunks that were changed since the machine was made, as they were.
     original: BTreeMap<Chunk, Content>,
     freed: Vec<(usize, usize)>,
+    /// Stores reach the memory at once.
+    in_order: bool,
     /// A deadline has passed: from now on every one has, for who looks at the clock.
     is_late: bool,
     ghosts: [u64; GHOSTS],
@@ -372,14 +374,15 @@ impl Scheduler for Seam {
             let stored = Stored { address: touch.address, bytes: touch.bytes, value: held(touch.address, touch.bytes) };
             let chunk = around(touch.address);
             let is_public = run.judgements.get(&chunk).is_some_and(|judgement| judgement.public);
-            if is_public {
+            let is_late = is_public && !run.in_order;
+            if is_late {
                 put_back(chunk, before);
             }
             for (chunk, old) in undo.into_iter().rev() {
                 put_back(chunk, old);
             }
             run.threads[thread].buffer = drained;
-            match is_public {
+            match is_late {
                 true => run.threads[thread].buffer.push_back(stored),
                 false => run.changed(chunk, before),
             }
@@ -450,6 +453,11 @@ impl<'a> Machine<'a> {
         Machine { seam, program, threads: Threads::default(), keeps_trace: false, _one: one }
     }
 
+    /// From the next execution on stores reach the memory at once.
+    pub fn keep_order(&mut self) {
+        self.seam.with(|run| run.in_order = true);
+    }
+
     /// From the next execution on a trace is kept.
     pub fn keep_trace(&mut self) {
         self.keeps_trace = true;
@@ -467,8 +475,8 @@ impl<'a> Machine<'a> {
         let bodies = program.bodies.len();
         self.seam.with(|run| {
             run.put_back();
-            let (judgements, misjudged) = (std::mem::take(&mut run.judgements), run.misjudged);
-            *run = Run { judgements, misjudged, ..Run::default() };
+            let (judgements, misjudged, in_order) = (std::mem::take(&mut run.judgements), run.misjudged, run.in_order);
+            *run = Run { judgements, misjudged, in_order, ..Run::default() };
         });
         explored::begin(bodies, |thread| on_behalf_of(thread, || {}));
         on_behalf_of(0, program.begin);
