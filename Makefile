@@ -172,21 +172,21 @@ ifeq ($(SYSTEM),Darwin)
 TESTS := test-self test-libraries test-bench
 ALL := test
 else
-TESTS := lint test-unit test-proofs
+TESTS := test-unit test-proofs
 PORTS := test-plain-builds test-cross test-simulated-macos
-ALL := test test-ports test-crash-slice test-self test-demo test-bench
+ALL := lint $(TESTS) test-ports test-crash-slice test-self test-demo test-bench
 endif
 
 # With CI=true what is left out must stand in .ci/known-skips.
-test: tools             ## Checks, tests and proofs on this system; says at the end what was left out
-	+@$(SKIPS) .ci/stages $(TESTS)
+test: tools             ## Tests and proofs on this system, at the same time; says at the end what was left out
+	+@$(SKIPS) .ci/stages --together $(TESTS)
 	@echo "make test: all passed"
 
 test-ports: tools       ## What other systems need: plain builds, cross builds with Android and musl, macOS in simulation
 	+@$(SKIPS) .ci/stages $(PORTS)
 	@echo "make test-ports: all passed"
 
-test-all: tools         ## All of that, the slice of kills, the demonstrations and a run of each measurement: what CI runs
+test-all: tools         ## All of that, make lint, the slice of kills, the demonstrations and a run of each measurement: what CI runs
 	+@$(SKIPS) .ci/stages $(ALL)
 	@echo "make test-all: all passed"
 

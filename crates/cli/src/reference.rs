@@ -39,7 +39,7 @@ fn commands(command: &Command) -> String {
     let mut text =
         format!("# The command\n\n{MADE} `crates/cli/src`. Each subcommand has a manual page, and `ntux help`.\n");
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
-        let mut alone = subcommand.clone();
+        let mut alone = subcommand.clone().bin_name(format!("ntux {}", subcommand.get_name()));
         let help = alone.render_long_help().to_string();
         let about = help.lines().next().unwrap_or_default();
         let rest: Vec<_> = help.lines().skip(1).map(str::trim_end).collect();

@@ -17,7 +17,7 @@ pub struct Futex<'a> {
     address: usize,
     size: Size,
     scope: Scope,
-    /// Whether a node follows the word.
+    /// True if a node follows the word.
     numa: bool,
     /// The domain that serves it, and its place there.
     domain: Option<(&'a Domain, u64)>,
@@ -93,7 +93,7 @@ impl<'a> Futex<'a> {
     /// Errors: `Invalid` if the two are not aligned to 8 bytes; `Fault` if no memory can ever be there.
     ///
     /// # Safety
-    /// As [`Futex::at`]. Every operation may write the node.
+    /// The contract is that of [`Futex::at`]. Every operation may write the node.
     pub unsafe fn numa_at(address: usize, scope: Scope) -> Result<Futex<'a>> {
         if !address.is_multiple_of(align_of::<NumaWord>()) {
             return Err(Error::Invalid);
@@ -118,7 +118,7 @@ impl<'a> Futex<'a> {
         self.domain
     }
 
-    /// Whether a node follows the word.
+    /// Returns whether a node follows the word.
     pub fn has_node(self) -> bool {
         self.numa
     }
@@ -188,7 +188,7 @@ impl<'a> Expected<'a> {
         self.value
     }
 
-    /// Whether the word holds the expected value.
+    /// Returns whether the word holds the expected value.
     #[inline(always)]
     pub(crate) fn holds(self) -> bool {
         self.futex.load() == self.value

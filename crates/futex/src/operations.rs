@@ -31,8 +31,8 @@ pub fn wait(expected: Expected, mask: u32, deadline: Deadline) -> Result<()> {
     }
 }
 
-/// As [`wait`], but first looks at the word for a while: 12 times with a pause, and 4 times when it has yielded
-/// the processor, if yields pay off here. About a microsecond, which queueing and sleeping cost several times,
+/// Does what [`wait`] does, but first looks at the word for a while: 12 times with a pause, and 4 times when it has
+/// yielded the processor, if yields pay off here. About a microsecond, which queueing and sleeping cost several times,
 /// the waker as well. For a word that usually changes soon; a loop of its own in front of [`wait`] is as good.
 ///
 /// Errors: those of [`wait`]; `Differs` also if the word has changed meanwhile.
@@ -82,7 +82,8 @@ pub fn wait_any(entries: &[Expected], deadline: Deadline) -> Result<usize> {
     wait_blocks(entries.iter().map(|&entry| (entry, MATCH_ANY)), deadline)
 }
 
-/// As [`wait_any`], with a bitset for each of the futexes. This is `FUTEX_WAIT_MULTIPLE`, which was proposed before
+/// Does what [`wait_any`] does, with a bitset for each of the futexes. This is `FUTEX_WAIT_MULTIPLE`, which was
+/// proposed before
 /// `futex_waitv`, and lives on in patched kernels.
 ///
 /// Errors: those of [`wait_any`]; `Invalid` for an empty bitset; `Refused` if the kernel serves one of several futexes
@@ -210,7 +211,8 @@ fn domain_of<'a>(mut blocks: impl Iterator<Item = Block<'a>> + Clone) -> Result<
     }
 }
 
-/// Whether the process's table serves it if it serves private futexes. The kernel always serves those with a node.
+/// Returns whether the process's table serves it if it serves private futexes. The kernel always serves those with a
+/// node.
 #[inline]
 fn is_tabled(futex: Futex) -> bool {
     futex.scope() == Scope::Private && !futex.has_node()

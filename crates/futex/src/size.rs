@@ -29,7 +29,7 @@ impl Size {
         8 << self as u8
     }
 
-    /// Whether a word of this size can hold `value`.
+    /// Returns whether a word of this size can hold `value`.
     pub const fn can_hold(self, value: u64) -> bool {
         self.bits() == 64 || value >> self.bits() == 0
     }

@@ -146,7 +146,7 @@ impl Flag {
     pub const fn new() -> Self {
         Self(core_atomic::AtomicBool::new(false))
     }
-    /// Whether it is set.
+    /// Returns whether it is set.
     #[inline(always)]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -209,8 +209,8 @@ pub struct Word128 {
     high: core_atomic::AtomicU64,
 }
 
-/// Whether this processor has the 128-bit compare-exchange. Asks the processor one question: the standard library's macro asks
-/// a dozen, of which each takes 1 to 20 us in a virtual machine.
+/// Returns whether this processor has the 128-bit compare-exchange. Asks the processor one question: the standard library's
+/// macro asks a dozen, of which each takes 1 to 20 us in a virtual machine.
 pub fn supported() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -33,17 +33,17 @@ pub const WITHOUT: &CStr = c"NTUX_WITHOUT";
 pub const WATCH: &CStr = c"NTUX_WATCH";
 /// The mechanism of private futexes.
 pub const FUTEX_PRIVATE: &CStr = c"NTUX_FUTEX_PRIVATE";
-/// Whether a program gets soft-dirty bits.
+/// Decides whether a program gets soft-dirty bits.
 pub const SOFT_DIRTY: &CStr = c"NTUX_SOFT_DIRTY";
 /// The library of the device.
 pub const PRELOAD: &CStr = c"NTUX_PRELOAD";
 /// The library of write watches.
 pub const PRELOAD_WATCH: &CStr = c"NTUX_PRELOAD_WATCH";
-/// Whether threads report, and to whom.
+/// Decides whether threads report, and to whom.
 pub const TRACE: &CStr = c"NTUX_TRACE";
 /// That a program got descriptors of the device.
 pub const HANDED_ON: &CStr = c"NTUX_HANDED_ON";
-/// Who draws the writes.
+/// Names what draws the writes.
 pub const WATCH_BY: &CStr = c"NTUX_WATCH_BY";
 /// How the benchmark gets the device.
 pub const BENCH_PRELOAD: &CStr = c"NTUX_BENCH_PRELOAD";

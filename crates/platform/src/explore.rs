@@ -114,12 +114,12 @@ pub trait Scheduler {
     fn identity(&self) -> Option<Identity> {
         None
     }
-    /// Whether every thread of the process is dead.
+    /// Returns whether every thread of the process is dead.
     fn is_process_dead(&self, process: u32) -> bool {
         let _ = process;
         false
     }
-    /// Whether the thread is dead.
+    /// Returns whether the thread is dead.
     fn is_thread_dead(&self, thread: u32) -> bool {
         let _ = thread;
         false
@@ -131,7 +131,7 @@ pub trait Scheduler {
     }
     /// The calling thread has made a claim, and decides it next.
     fn decides_next(&self) {}
-    /// Whether the deadline of the calling thread's call has passed.
+    /// Returns whether the deadline of the calling thread's call has passed.
     fn deadline_passed(&self) -> bool {
         false
     }

@@ -36,7 +36,7 @@ macro_rules! planted {
         #[cfg($($condition)+)]
         pub use chosen::set;
 
-        /// Whether this bug is planted. Never true in the product.
+        /// Returns whether this bug is planted. Never true in the product.
         #[cfg(not($($condition)+))]
         #[inline(always)]
         pub(crate) const fn planted(_bug: Bug) -> bool {

@@ -53,7 +53,7 @@ impl Feature {
         }
     }
 
-    /// Whether the user has disabled it. Reads the environment; not for a hot path.
+    /// Returns whether the user has disabled it. Reads the environment; not for a hot path.
     pub fn is_left_out(self) -> bool {
         let Some(list) = value(WITHOUT) else { return false };
         list.to_bytes().split(|&byte| byte == b',').any(|name| name == self.name().as_bytes())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who is alive, asked where the answer is hard: in a child that was forked in the middle, and in a namespace without a /proc.
+//! Liveness where the answer is hard: in a child that was forked in the middle, and in a namespace without a /proc.
 //!
 //! Everything happens in children: this process itself never asks for its number.
 #![cfg(target_os = "linux")]

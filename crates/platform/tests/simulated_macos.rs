@@ -83,7 +83,7 @@ fn deviate(name: Option<&CStr>) {
     assert_eq!(unsafe { xnu_deviate(name.map_or(std::ptr::null(), CStr::as_ptr)) }, 0, "{name:?} is no deviation");
 }
 
-/// Of so many calls one meets `EFAULT`, and of so many one `EINTR`, 0 for none; no other fault comes.
+/// One of so many calls meets `EFAULT`, and one of so many `EINTR`; 0 for none. No other fault comes.
 fn faults(efault: i64, eintr: i64) {
     for (fault, rate) in [(EFAULT, efault), (EINTR, eintr), (SPURIOUS, 0), (ENOMEM, 0)] {
         // SAFETY: numbers only.

@@ -181,7 +181,7 @@ impl Door {
     /// interrupt it, and leave it for good.
     ///
     /// # Safety
-    /// As [`Door::owe`].
+    /// The contract is that of [`Door::owe`].
     #[inline]
     pub unsafe fn answer(&self, signal: c_int, information: &mut Information, context: *mut c_void) -> bool {
         if self.expects(signal, information) {
@@ -272,7 +272,7 @@ impl Door {
     /// asynchronous signals are blocked. Async-signal-safe.
     ///
     /// # Safety
-    /// As [`Door::owe`].
+    /// The contract is that of [`Door::owe`].
     pub unsafe fn defer(&self, signal: c_int, information: &Information, context: *mut c_void, restart: Restart) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -289,7 +289,7 @@ impl Door {
     /// of this one before it asked, and this one interrupted the operation.
     ///
     /// # Safety
-    /// As [`Door::owe`].
+    /// The contract is that of [`Door::owe`].
     unsafe fn stay_shut(&self, context: *mut c_void, more: Mask) -> bool {
         // SAFETY: the caller's promise.
         unsafe { self.block(context, ASYNCHRONOUS | more) & ASYNCHRONOUS != 0 }
@@ -307,7 +307,7 @@ impl Door {
     }
 
     /// # Safety
-    /// As [`Door::owe`].
+    /// The contract is that of [`Door::owe`].
     unsafe fn block(&self, context: *mut c_void, more: Mask) -> Mask {
         // SAFETY: the caller's promise.
         let added = unsafe { to_self::block_in(context, more) };

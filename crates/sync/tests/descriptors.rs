@@ -312,7 +312,7 @@ fn a_family_number_is_used_again_only_when_nothing_is_left_of_it() {
     assert!(create(&lasting, &fd).is_ok());
 }
 
-/// Whether some description holds one of the two bytes that stand for an object. `via` holds none.
+/// Returns whether some description holds one of the two bytes that stand for an object. `via` holds none.
 fn is_counted(via: &OwnedFd, object: Object) -> bool {
     // SAFETY: flock is made of integers, for which zero is a value.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };

@@ -111,7 +111,7 @@ fn what_is_no_anonymous_file_is_refused() {
     }
 }
 
-/// Whoever gives back such a page can leave the system without another one: touching it would then raise SIGBUS.
+/// A process that gives back such a page can leave the system without another one: touching it would then raise SIGBUS.
 #[test]
 fn a_file_of_huge_pages_is_refused() {
     const HUGE: u64 = 1 << 21;

@@ -69,7 +69,7 @@ fn is_parked(waiter: &&WaiterView) -> bool {
     waiter.parked && waiter.state == WaitState::Waiting
 }
 
-/// Whether so many threads sleep, and not only are about to.
+/// Returns whether so many threads sleep, and not only are about to.
 fn are_asleep(count: usize) -> impl Fn(&Snapshot) -> bool {
     move |snapshot| {
         let parked: Vec<_> = snapshot.waiters.iter().filter(is_parked).collect();
@@ -82,7 +82,7 @@ fn is_asleep(thread: u64) -> bool {
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
 }
 
-/// Whether a forked child can be told from its parent: otherwise no thread names itself.
+/// Returns whether a forked child can be told from its parent: otherwise no thread names itself.
 fn threads_name_themselves() -> bool {
     lineage_word().is_some()
 }
@@ -495,7 +495,8 @@ fn a_sleeper_says_since_when_and_until_when_and_a_wake_who_sent_it() {
 /// A time that threads take for that of a signal: up to a tick later, at most.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Whether the last signal of this object was while the wait in each of these places lasted, and whether it was before `before`.
+/// Returns whether the last signal of this object was while the wait in each of these places lasted, and whether it was before
+/// `before`.
 fn when(snapshot: &Snapshot, object: Object, owners: &[u32], before: u64) -> (Vec<Option<bool>>, bool) {
     let last = snapshot.last_signal(snapshot.object(object.0 as u32).unwrap());
     let place = |owner: &u32| snapshot.waiters.iter().find(|waiter| waiter.owner == *owner).unwrap().index;

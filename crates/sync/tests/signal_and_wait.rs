@@ -95,7 +95,7 @@ fn every_pair_of_objects_gives_what_the_model_gives() {
     assert_eq!(tried, 11 * 12 * 4 * 3);
 }
 
-/// Who finds no place to wait has signaled nothing.
+/// A thread that finds no place to wait has signaled nothing.
 #[test]
 fn without_a_place_to_wait_nothing_is_signaled() {
     let arena = Arena::create(Capacity { objects: 8, waiters: 1 }).unwrap();

@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 
 use built::BUILT;
 use profile::Profile;
-use sandbox::{PLAIN, Sandbox, available, texts};
+use sandbox::{PLAIN, Sandbox, available, options, texts};
 use serde_json::Value;
 use skips::skip;
 
@@ -305,7 +305,7 @@ fn the_directory_of_the_library_is_enough() {
     }
     for place in [BUILT.directory.as_path(), Path::new("/run/host/usr/lib/ntux/x86_64")] {
         let mut command = Command::new("bwrap");
-        command.args(OWN_NAMESPACES).args(["--tmpfs", "/run", "--tmpfs"]).arg(&BUILT.prefix).arg("--ro-bind");
+        command.args(options(OWN_NAMESPACES)).args(["--tmpfs", "/run", "--tmpfs"]).arg(&BUILT.prefix).arg("--ro-bind");
         command.arg(&BUILT.directory).arg(place).arg("--").arg(&BUILT.processes).arg("owner_is_killed");
         command.env("LD_PRELOAD", place.join("libntux_preload.so")).env("NTUX_DEVICE", "user");
         let output = command.output().expect("bubblewrap starts");
@@ -321,7 +321,7 @@ fn the_launcher_runs_under_ntux_and_the_program_in_its_sandbox() {
     }
     let launched = |hidden: &[&str]| {
         let mut command = Command::new(&BUILT.ntux);
-        command.args(["run", "--device", "user", "--", "bwrap"]).args(OWN_NAMESPACES).args(hidden);
+        command.args(["run", "--device", "user", "--", "bwrap"]).args(options(OWN_NAMESPACES)).args(hidden);
         let output = command.arg("--").arg(&BUILT.processes).arg("owner_is_killed").output();
         output.expect("the command starts")
     };

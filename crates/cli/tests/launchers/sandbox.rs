@@ -48,10 +48,23 @@ pub fn available() -> bool {
     OBSTACLE.is_none()
 }
 
+/// The options for bubblewrap. If the sandbox has a /tmp of its own, and this clone lies in the one outside, it is shown.
+pub fn options(made_of: &[&str]) -> Vec<OsString> {
+    let mut line: Vec<OsString> = made_of.iter().map(OsString::from).collect();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("target/tmp");
+    for place in [Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")), target] {
+        let place = place.canonicalize().expect("a place of this clone");
+        if made_of.contains(&"/tmp") && place.starts_with("/tmp") {
+            line.extend(["--ro-bind".into(), place.clone().into(), place.into()]);
+        }
+    }
+    line
+}
+
 impl Sandbox {
     /// A program in the sandbox.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut line: Vec<OsString> = self.made_of.iter().map(OsString::from).collect();
+        let mut line = options(self.made_of);
         let filter = self.profile.map(|profile| profile.file());
         if filter.is_some() {
             line.extend(["--seccomp".into(), FILTER.to_string().into()]);

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 use crate::built::BUILT;
-use crate::sandbox::{PLAIN, Sandbox, available, texts};
+use crate::sandbox::{PLAIN, Sandbox, available, options, texts};
 use crate::skips::skip;
 
 const MAKE_TOOL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/steam/make-tool");
@@ -63,7 +63,7 @@ impl Steam {
 /// In a sandbox that shows the tool and not where ntux is installed.
 fn in_container(sandbox: &Sandbox, tool: &Path) -> Command {
     let mut command = Command::new("bwrap");
-    command.args(sandbox.made_of).arg("--tmpfs").arg(&BUILT.prefix).arg("--").arg(tool.join("run"));
+    command.args(options(sandbox.made_of)).arg("--tmpfs").arg(&BUILT.prefix).arg("--").arg(tool.join("run"));
     command.env_remove("LD_PRELOAD").env("NTUX_DEVICE", "user");
     command
 }

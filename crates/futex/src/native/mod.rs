@@ -130,7 +130,7 @@ impl Vector {
         vector
     }
 
-    /// Whether the kernel has vectors.
+    /// Returns whether the kernel has vectors.
     pub fn is_possible() -> bool {
         kernel_futex::has_wait_any()
     }
@@ -158,7 +158,7 @@ pub fn wait_any<'a>(entries: impl Iterator<Item = (Expected<'a>, u32)>, deadline
     vector.wait(deadline).map_err(Error::from_errno)
 }
 
-/// Whether [`requeue`] can move waiters instead of waking them.
+/// Returns whether [`requeue`] can move waiters instead of waking them.
 pub fn can_move(from: Futex, to: Futex) -> bool {
     kernel_futex::can_requeue()
         && (from.scope(), from.has_node()) == (to.scope(), to.has_node())

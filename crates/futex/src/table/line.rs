@@ -300,7 +300,7 @@ impl Memory {
         Err(Error::Exhausted)
     }
 
-    /// Whether more than half of a ring's slots have entries of waits that are not over; empties the others.
+    /// Returns whether more than half of a ring's slots have entries of waits that are not over; empties the others.
     fn is_half_used(&self, ring: &Ring<'_>) -> bool {
         let is_live = |slot: &Slot<'_>| {
             let Some(queued) = Queued::from_pair(slot.word.load()) else { return false };

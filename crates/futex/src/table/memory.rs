@@ -29,7 +29,7 @@ pub struct Bucket {
     /// See [`super::line`].
     pub line: Word64,
     pub head: Word64,
-    /// Of the first ring: see [`super::ring`].
+    /// The first ring's: see [`super::ring`].
     pub end: Word64,
     pub next: Word32,
     pub reserved: Word32,
@@ -56,7 +56,7 @@ pub struct Waiter {
     /// The next free waiter, plus one, while this one is free.
     pub next_free: Word32,
     pub reserved: Word32,
-    /// Of the first entries.
+    /// The first entries'.
     pub near: [Place; NEAR],
 }
 
@@ -183,7 +183,7 @@ impl Memory {
         begin >= end || unsafe { provide(self.base.add(begin - self.base.as_ptr() as usize), end - begin) }.is_ok()
     }
 
-    /// Whether other processes share it, and outlive a killed thread.
+    /// Returns whether other processes share it, and outlive a killed thread.
     pub fn is_shared(&self) -> bool {
         self.is_file
     }

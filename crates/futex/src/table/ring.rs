@@ -67,7 +67,7 @@ impl<'a> Ring<'a> {
         self.begin
     }
 
-    /// Whether the next ticket leads here.
+    /// Returns whether the next ticket leads here.
     pub fn is_named_by(&self, line: Line) -> bool {
         self.number == line.ring()
     }

@@ -185,7 +185,8 @@ impl Table {
         found.ok_or(Error::Exhausted)
     }
 
-    /// Whether the seat is still the one that was taken. It is not in a forked child, where the table is empty again.
+    /// Returns whether the seat is still the one that was taken. It is not in a forked child, where the table is empty
+    /// again.
     pub fn is_seated(&self, seat: &Seat) -> bool {
         Owner::of(self.waiter(seat)) == seat.owner
     }
@@ -203,7 +204,7 @@ impl Table {
     }
 
     /// Marks the seat of a thread of this process that ended without returning it (its thread-local storage was not
-    /// dropped, or it ended in a signal handler). Of a shared table the kernel does that.
+    /// dropped, or it ended in a signal handler). The kernel does that in a shared table.
     fn mark_if_gone(&self, waiter: &Waiter) {
         let owner = Owner::of(waiter);
         if self.scope == Scope::Private && owner.thread().is_some_and(liveness::is_own_thread_gone) {

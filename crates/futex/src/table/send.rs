@@ -107,8 +107,8 @@ impl Table {
         kernel_futex::wake(word, count, MATCH_ANY, self.scope).unwrap_or(0)
     }
 
-    /// Whether wakes may be batched. In shared memory the kernel can send only one wake for a thread that dies, so each
-    /// is sent at once there.
+    /// Returns whether wakes may be batched. In shared memory the kernel can send only one wake for a thread that dies,
+    /// so each is sent at once there.
     pub fn gathers(&self) -> bool {
         self.scope == Scope::Private
     }

@@ -192,7 +192,7 @@ impl Table {
         if service.served == 0 { service.failed.map(|()| 0) } else { Ok(service.served) }
     }
 
-    /// Whether the entry is queued in this slot, while the waiter's word is `seen` (I-waiter-1).
+    /// Returns whether the entry is queued in this slot, while the waiter's word is `seen` (I-waiter-1).
     fn is_queued(&self, slot: u32, queued: Queued, seen: Word) -> bool {
         let there = self.memory.slot(slot).and_then(|word| Queued::from_pair(word.load()));
         self.memory.queued_at(queued.waiter, seen, queued.entry) == Some(slot) && there == Some(queued)

@@ -76,7 +76,7 @@ impl Word {
         STATES[(self.0.high & 3) as usize]
     }
 
-    /// Whether no wait is in progress.
+    /// Returns whether no wait is in progress.
     pub fn is_over(self) -> bool {
         matches!(self.state(), WaitState::Idle | WaitState::Woken)
     }

@@ -131,7 +131,7 @@ fn record(seed: u64, kind: Kind) -> Vec<Record> {
     })
 }
 
-/// Whether some order of steps explains a history.
+/// Returns whether some order of steps explains a history.
 fn explained(records: &[Record], rules: Rules) -> bool {
     let threads = records.iter().map(|record| record.thread + 1).max().unwrap_or(0);
     let mut monitor = Monitor::new(Model::new(&[0; FUTEXES], threads, rules));

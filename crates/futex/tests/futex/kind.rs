@@ -26,7 +26,7 @@ pub fn ability(operation: Operation) -> Exactness {
     if domain().is_some() { Exactness::Exact } else { capability(operation) }
 }
 
-/// Whether wakes of such futexes count and choose as the model says; what others promise is in `inexact.rs`.
+/// Returns whether wakes of such futexes count and choose as the model says; what others promise is in `inexact.rs`.
 pub fn is_exact((_, scope): Kind) -> bool {
     domain().is_some() || Mechanism::of(scope) == Mechanism::Table || ntux_platform::kernel_futex::is_exact()
 }

@@ -107,7 +107,7 @@ fn a_word_without_a_node_gets_the_one_of_its_first_user() {
     }
 }
 
-/// Whether this thread runs on the node's first processor from here on.
+/// Returns whether this thread runs on the node's first processor from here on.
 fn moved_to(node: i32) -> bool {
     let list = std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).unwrap_or("0".into());
     let Some(Ok(processor)) = list.trim().split(['-', ',']).next().map(str::parse) else { return false };

@@ -12,7 +12,7 @@ fn can_wait(kind: &Kind) -> bool {
     is_exact(*kind) && !matches!(ability(Operation::Wait(kind.0, kind.1)), Exactness::Refused(_))
 }
 
-/// Whether waiters are moved, not woken instead.
+/// Returns whether waiters are moved, not woken instead.
 fn moves(from: Kind, to: Kind) -> bool {
     !matches!(ability(Operation::Requeue(from, to)), Exactness::Approximate(how) if how.contains("woken"))
 }

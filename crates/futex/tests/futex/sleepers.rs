@@ -110,7 +110,7 @@ pub fn until_asleep(thread: u64) {
     until_asleep_unless(thread, || ());
 }
 
-/// As [`until_asleep`]; `check` fails if the thread never will.
+/// Does what [`until_asleep`] does, but `check` fails if the thread never will.
 fn until_asleep_unless(thread: u64, check: impl Fn()) {
     let mut asleep = 0;
     while asleep < 2 {

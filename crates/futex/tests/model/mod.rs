@@ -118,7 +118,7 @@ impl Model {
         }
     }
 
-    /// Whether the thread may sleep on: its wait continues, or it has not been told yet that it was taken.
+    /// Returns whether the thread may sleep on: its wait continues, or it has not been told yet that it was taken.
     fn may_sleep(&self, thread: Thread) -> bool {
         self.taken(thread).is_none() || self.owed[thread].is_some()
     }
@@ -150,7 +150,7 @@ impl Model {
         self.owed.iter_mut().flatten().for_each(|owed| owed.told_by &= !(1 << thread));
     }
 
-    /// Whether a word holds the expected value.
+    /// Returns whether a word holds the expected value.
     pub fn holds(&self, futex: Id, expected: u64) -> bool {
         self.words[futex] == expected
     }

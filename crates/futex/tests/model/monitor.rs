@@ -16,7 +16,7 @@ pub enum Request {
         entries: Vec<(Id, u64)>,
         /// The bitset of all entries.
         mask: u32,
-        /// Whether there is a deadline.
+        /// True if there is a deadline.
         timed: bool,
     },
     /// Wake this many, with this bitset.

@@ -20,7 +20,7 @@ impl Deadline {
     /// A deadline in the past: one attempt, no sleep.
     pub const NOW: Deadline = Deadline::Monotonic(0);
 
-    /// Whether it has passed. Reads the clock if necessary.
+    /// Returns whether it has passed. Reads the clock if necessary.
     #[inline(always)]
     pub fn passed(self) -> bool {
         match self {
@@ -50,7 +50,7 @@ impl Deadline {
     }
 }
 
-/// Whether the model checker says that the deadline of the current call has passed.
+/// Returns whether the model checker says that the deadline of the current call has passed.
 #[inline(always)]
 fn explored_deadline_passed() -> bool {
     #[cfg(ntux_explore)]
@@ -66,7 +66,7 @@ pub fn monotonic_ns() -> u64 {
 }
 
 /// Stores the seconds and nanoseconds of the monotonic clock here; of the last tick of the kernel's own clock where that costs less:
-/// up to 10 ms before. Whoever reads them adds them up: that costs the caller nothing.
+/// up to 10 ms before. The reader adds them up, so the caller pays nothing for it.
 #[inline]
 pub fn leave_last_tick(place: &[Word64; 2]) {
     // SAFETY: two words that may change at any time have the size and the alignment of the answer; this clock exists on every

@@ -18,9 +18,9 @@ pub enum Woken {
 
 /// What a system must provide.
 pub trait Sleep {
-    /// As [`wait`].
+    /// Implements [`wait`].
     fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken;
-    /// As [`wake`].
+    /// Implements [`wake`].
     fn wake(address: *const u32, count: u32);
 }
 

@@ -36,7 +36,7 @@ pub struct Entry {
     pub expected: u32,
     /// Its scope.
     pub scope: Scope,
-    /// Whether a node follows it ([`numa`]).
+    /// True if a node follows it ([`numa`]).
     pub numa: bool,
 }
 
@@ -47,35 +47,35 @@ impl Entry {
 
 /// Sleeps on one word, and wakes its sleepers. Every system has this.
 pub trait Futexes {
-    /// As [`is_exact`].
+    /// What [`is_exact`] returns.
     const IS_EXACT: bool;
-    /// As [`wait`].
+    /// Implements [`wait`].
     fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline) -> Result<(), i32>;
-    /// As [`wake`].
+    /// Implements [`wake`].
     fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32>;
-    /// As [`can_read`].
+    /// Implements [`can_read`].
     fn can_read(address: *const u32) -> bool;
 }
 
 /// Sleeps on words of 64 bits. A system may lack these.
 pub trait LongWords {
-    /// As [`has_long_words`].
+    /// What [`has_long_words`] returns.
     const HAS_LONG_WORDS: bool;
-    /// As [`wait_long`].
+    /// Implements [`wait_long`].
     fn wait_long(address: *const u64, expected: u64, scope: Scope, deadline: Deadline) -> Result<(), i32>;
-    /// As [`wake_long`].
+    /// Implements [`wake_long`].
     fn wake_long(address: *const u64, count: u32, scope: Scope) -> Result<u32, i32>;
 }
 
 /// Waits for several words, and requeues. A system may lack these.
 pub trait Vectors {
-    /// As [`can_requeue`].
+    /// What [`can_requeue`] returns.
     const CAN_REQUEUE: bool;
-    /// Whether [`Vectors::wait_any`] may be called: no filter kills the program for it.
+    /// Returns whether [`Vectors::wait_any`] may be called: no filter kills the program for it.
     fn wait_any_may_be_tried() -> bool;
-    /// As [`wait_any`].
+    /// Implements [`wait_any`].
     fn wait_any(entries: &[Entry], deadline: Deadline) -> Result<usize, i32>;
-    /// As [`requeue`].
+    /// Implements [`requeue`].
     fn requeue(
         from: *const u32,
         to: *const u32,
@@ -84,20 +84,20 @@ pub trait Vectors {
         moved: u32,
         expected: u32,
     ) -> Result<u32, i32>;
-    /// As [`times_asleep`].
+    /// Implements [`times_asleep`].
     fn times_asleep() -> u64;
 }
 
 /// Futexes with a memory node ([`numa`]). A system may lack them.
 pub trait Nodes {
-    /// Whether the other three may be called: no filter kills the program for one of them.
+    /// Returns whether the other three may be called: no filter kills the program for one of them.
     fn nodes_may_be_tried() -> bool;
-    /// As [`numa::wait`].
+    /// Implements [`numa::wait`].
     fn wait_at_node(address: *const u32, expected: u32, mask: u32, scope: Scope, deadline: Deadline)
     -> Result<(), i32>;
-    /// As [`numa::wake`].
+    /// Implements [`numa::wake`].
     fn wake_at_node(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32>;
-    /// As [`numa::requeue`].
+    /// Implements [`numa::requeue`].
     fn requeue_at_node(
         from: *const u32,
         to: *const u32,
@@ -108,23 +108,23 @@ pub trait Nodes {
     ) -> Result<u32, i32>;
 }
 
-/// Whether masks choose who is woken, and wakes count. If not (macOS), a wake with a mask wakes every sleeper on the word, and the
-/// answer of a wake says less: 0 if nobody slept, otherwise at least 1 and at most what was asked for.
+/// Returns whether masks choose who is woken, and wakes count. If not (macOS), a wake with a mask wakes every sleeper on the word,
+/// and the answer of a wake says less: 0 if nobody slept, otherwise at least 1 and at most what was asked for.
 pub const fn is_exact() -> bool {
     <Here as Futexes>::IS_EXACT
 }
 
-/// Whether the kernel sleeps on words of 64 bits (macOS).
+/// Returns whether the kernel sleeps on words of 64 bits (macOS).
 pub const fn has_long_words() -> bool {
     <Here as LongWords>::HAS_LONG_WORDS
 }
 
-/// Whether a word can be read now. One system call.
+/// Returns whether a word can be read now. One system call.
 pub fn can_read(address: *const u32) -> bool {
     <Here as Futexes>::can_read(address)
 }
 
-/// Whether [`requeue`] exists.
+/// Returns whether [`requeue`] exists.
 pub const fn can_requeue() -> bool {
     <Here as Vectors>::CAN_REQUEUE
 }
@@ -153,12 +153,12 @@ pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<
     <Here as Futexes>::wake(address, count, mask, scope)
 }
 
-/// As [`wait`], on a word of 64 bits, without a mask. `ENOSYS` if the kernel has no such words.
+/// Does what [`wait`] does, on a word of 64 bits, without a mask. `ENOSYS` if the kernel has no such words.
 pub fn wait_long(address: *const u64, expected: u64, scope: Scope, deadline: Deadline) -> Result<(), i32> {
     Here::wait_long(address, expected, scope, deadline)
 }
 
-/// As [`wake`], on a word of 64 bits, without a mask. `ENOSYS` if the kernel has no such words.
+/// Does what [`wake`] does, on a word of 64 bits, without a mask. `ENOSYS` if the kernel has no such words.
 pub fn wake_long(address: *const u64, count: u32, scope: Scope) -> Result<u32, i32> {
     Here::wake_long(address, count, scope)
 }
@@ -214,7 +214,7 @@ pub fn requeue(
     Here::requeue(from, to, scope, wake, moved, expected)
 }
 
-/// Whether [`wait_any`] exists. Probes the kernel once.
+/// Returns whether [`wait_any`] exists. Probes the kernel once.
 pub fn has_wait_any() -> bool {
     static ANSWER: Answer = Answer::new();
     ANSWER.get_or_ask(try_wait_any)
@@ -243,7 +243,7 @@ impl Answer {
     }
 }
 
-/// As [`has_wait_any`], but probes each time. Async-signal-safe.
+/// Does what [`has_wait_any`] does, but probes each time. Async-signal-safe.
 pub fn try_wait_any() -> bool {
     // Without entries an existing call fails as invalid.
     !Feature::FutexWaitv.is_left_out()

@@ -67,7 +67,7 @@ const START_MASK: u64 = u64::MAX >> (64 - START_BITS);
 /// The system's view of the process that has a number now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// As [`Process::start`].
+    /// The start time of the process, as [`Process::start`] has it.
     pub start: u64,
     /// Dead, but its parent has not waited for it yet.
     pub is_corpse: bool,
@@ -87,7 +87,7 @@ pub trait Identity {
     fn own_start(pid: u32) -> u64;
     /// The process that has this number now; none if unknown.
     fn look(pid: u32) -> Option<Seen>;
-    /// Whether no thread of this process has this number. False if unknown.
+    /// Returns whether no thread of this process has this number. False if unknown.
     fn is_thread_gone(pid: u32, thread: u64) -> bool;
 }
 
@@ -121,8 +121,8 @@ pub fn generation() -> u32 {
 /// The highest generation of this process and its ancestors.
 static GENERATIONS: Word32 = Word32::new(0);
 
-/// As [`lineage`], for a forked child that has hardly asked before: it writes at once, because a page that is read first and then
-/// written is faulted in twice.
+/// Does what [`lineage`] does, for a forked child that has hardly asked before: it writes at once, because a page that is read
+/// first and then written is faulted in twice.
 #[cold]
 pub fn learn_lineage() -> u64 {
     let pid = u64::from(std::process::id());
@@ -207,7 +207,7 @@ pub fn word_wiped_on_fork() -> Option<&'static Word64> {
     page_wiped_on_fork().map(|page| unsafe { &*page.cast::<Word64>() })
 }
 
-/// As [`word_wiped_on_fork`]: a page of zeros that is never unmapped.
+/// Does what [`word_wiped_on_fork`] does, with a page of zeros that is never unmapped.
 fn page_wiped_on_fork() -> Option<*const u8> {
     if Feature::WipeOnFork.is_left_out() {
         return None;
@@ -250,8 +250,8 @@ pub fn thread_id() -> u64 {
     Here::thread_id()
 }
 
-/// Whether this process is certainly dead, as seen by `me`. False if that is unknown: resources of a dead process that
-/// counts as alive stay taken, but those of a living one must not be taken away.
+/// Returns whether this process is certainly dead, as seen by `me`. False if that is unknown: resources of a dead
+/// process that counts as alive stay taken, but those of a living one must not be taken away.
 pub fn is_process_dead(process: Process, me: Process) -> bool {
     #[cfg(ntux_explore)]
     if let Some(scheduler) = explore::current() {
@@ -279,19 +279,21 @@ pub fn is_dead<S: Identity>(process: Process, me: Process) -> bool {
     }
 }
 
-/// Whether the number of `process` means the same to `me` as to the process that recorded it. False if that is unknown.
+/// Returns whether the number of `process` means the same to `me` as to the process that recorded it. False if that is
+/// unknown.
 pub fn shares_numbers(process: Process, me: Process) -> bool {
     process.namespace == me.namespace && process.namespace != 0 && process.pid != 0
 }
 
-/// Whether the number of `process` certainly means another process to `me`. False if that is unknown.
+/// Returns whether the number of `process` certainly means another process to `me`. False if that is unknown.
 pub fn differs_in_numbers(process: Process, me: Process) -> bool {
     process.namespace != me.namespace && process.namespace != 0 && me.namespace != 0
 }
 
-/// Whether `process` was recorded in the number of `me`, and with the same start time, by somebody else: an earlier program of this
-/// process, a dead process whose number was used again at once (or later, if the start times are unknown), or another copy of this
-/// library in this process. It is none of the other processes that live, because no two of a namespace have the same number.
+/// Returns whether `process` was recorded in the number of `me`, and with the same start time, by somebody else: an earlier program
+/// of this process, a dead process whose number was used again at once (or later, if the start times are unknown), or another copy
+/// of this library in this process. It is none of the other processes that live, because no two of a namespace have the same
+/// number.
 pub fn precedes(process: Process, me: Process) -> bool {
     shares_numbers(process, me)
         && process.pid == me.pid
@@ -299,13 +301,13 @@ pub fn precedes(process: Process, me: Process) -> bool {
         && process.incarnation != me.incarnation
 }
 
-/// Whether no process of this namespace has this number now.
+/// Returns whether no process of this namespace has this number now.
 pub fn is_number_free(pid: u32) -> bool {
     // SAFETY: signal 0 only asks whether the process exists.
     (unsafe { libc::kill(pid as libc::pid_t, 0) }) != 0 && crate::errno() == libc::ESRCH
 }
 
-/// Whether no thread of the calling process has this number. False if that is unknown.
+/// Returns whether no thread of the calling process has this number. False if that is unknown.
 pub fn is_own_thread_gone(thread: u64) -> bool {
     #[cfg(ntux_explore)]
     if let Some(scheduler) = explore::current() {
@@ -314,7 +316,7 @@ pub fn is_own_thread_gone(thread: u64) -> bool {
     Here::is_thread_gone(process_id(), thread)
 }
 
-/// Whether this thread of a living process is certainly dead, as seen by `me`. False if that is unknown.
+/// Returns whether this thread of a living process is certainly dead, as seen by `me`. False if that is unknown.
 pub fn is_thread_dead(process: Process, thread: u64, me: Process) -> bool {
     #[cfg(ntux_explore)]
     if let Some(scheduler) = explore::current() {

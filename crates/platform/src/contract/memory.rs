@@ -21,51 +21,51 @@ pub struct FileId {
 
 /// What a system must provide for shared memory.
 pub trait SharedMemory {
-    /// As [`create`].
+    /// Implements [`create`].
     fn create(name: &CStr, length: u64) -> io::Result<OwnedFd>;
-    /// As [`regular_file`].
+    /// Implements [`regular_file`].
     fn regular_file(fd: BorrowedFd<'_>) -> io::Result<Option<FileId>>;
-    /// As [`cannot_shrink`].
+    /// Implements [`cannot_shrink`].
     fn cannot_shrink(fd: BorrowedFd<'_>) -> bool;
-    /// As [`cannot_fault`].
+    /// Implements [`cannot_fault`].
     fn cannot_fault(fd: BorrowedFd<'_>) -> bool;
-    /// As [`size`].
+    /// Implements [`size`].
     fn size(fd: BorrowedFd<'_>) -> io::Result<u64>;
-    /// As [`read_start`].
+    /// Implements [`read_start`].
     fn read_start(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<usize>;
     /// New memory, at an address of the system's choice; access, flags and descriptor are those of `mmap`.
     fn map(length: usize, access: libc::c_int, flags: libc::c_int, fd: libc::c_int) -> io::Result<NonNull<u8>>;
-    /// As [`provide`].
+    /// Implements [`provide`].
     ///
     /// # Safety
-    /// As there.
+    /// The contract is that function's.
     unsafe fn provide(start: NonNull<u8>, length: usize) -> io::Result<()>;
-    /// As [`Mapping::discard`].
+    /// Implements [`Mapping::discard`].
     ///
     /// # Safety
     /// The range is in a mapping that is accessed through raw pointers only.
     unsafe fn discard(start: NonNull<u8>, length: usize) -> io::Result<()>;
     /// A descriptor for [`ReadOnly`], which checks it.
     fn to_read(fd: BorrowedFd<'_>) -> io::Result<OwnedFd>;
-    /// As [`ReadOnly::parts`], of such a descriptor.
+    /// Implements [`ReadOnly::parts`] for such a descriptor.
     fn parts(fd: BorrowedFd<'_>, length: u64) -> io::Result<Vec<Range<u64>>>;
 }
 
 /// What a system must provide for locks of open file descriptions.
 pub trait Locks {
-    /// As [`hold`].
+    /// Implements [`hold`].
     fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()>;
-    /// As [`hold_alone`].
+    /// Implements [`hold_alone`].
     fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool>;
-    /// As [`let_go`].
+    /// Implements [`let_go`].
     fn let_go(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()>;
-    /// As [`is_held`].
+    /// Implements [`is_held`].
     fn is_held(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool>;
 }
 
 /// What a system may provide for descriptors that name a position in shared memory.
 pub trait Descriptions {
-    /// As [`reopen`], without the check.
+    /// Does what [`reopen`] does, without the check.
     fn reopen(fd: BorrowedFd<'_>, caller: Caller) -> io::Result<OwnedFd>;
 }
 
@@ -211,7 +211,7 @@ pub unsafe fn provide(start: NonNull<u8>, length: usize) -> io::Result<()> {
     unsafe { Here::provide(start, length) }
 }
 
-/// Whether this process may create a file of this length. (Otherwise the attempt raises a signal.)
+/// Returns whether this process may create a file of this length. (Otherwise the attempt raises a signal.)
 pub fn may_have_file_of(length: u64) -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid place for the answer.
@@ -249,13 +249,13 @@ pub(crate) fn owned(fd: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Whether a mapping of the file can never fault: the file cannot shrink, and its pages are ordinary. (The system may
-/// have no replacement for a huge page that somebody has freed.)
+/// Returns whether a mapping of the file can never fault: the file cannot shrink, and its pages are ordinary. (The
+/// system may have no replacement for a huge page that somebody has freed.)
 pub fn cannot_fault(fd: BorrowedFd<'_>) -> bool {
     Here::cannot_fault(fd)
 }
 
-/// Whether the file can never shrink.
+/// Returns whether the file can never shrink.
 pub fn cannot_shrink(fd: BorrowedFd<'_>) -> bool {
     Here::cannot_shrink(fd)
 }
@@ -323,8 +323,8 @@ pub fn hold(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
     Here::hold(fd, byte)
 }
 
-/// As [`hold`], unless another open file description has locked `byte` already. Returns whether it is ours alone. A
-/// mapping made through the description counts as a copy.
+/// Does what [`hold`] does, unless another open file description has locked `byte` already. Returns whether it is ours
+/// alone. A mapping made through the description counts as a copy.
 pub fn hold_alone(fd: BorrowedFd<'_>, byte: u64) -> io::Result<bool> {
     Here::hold_alone(fd, byte)
 }
@@ -334,7 +334,7 @@ pub fn let_go(fd: BorrowedFd<'_>, byte: u64) -> io::Result<()> {
     Here::let_go(fd, byte)
 }
 
-/// Whether an open file description other than this one holds one of `count` bytes from `byte` on.
+/// Returns whether an open file description other than this one holds one of `count` bytes from `byte` on.
 pub fn is_held(fd: BorrowedFd<'_>, byte: u64, count: u32) -> io::Result<bool> {
     Here::is_held(fd, byte, count)
 }

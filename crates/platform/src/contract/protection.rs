@@ -34,15 +34,15 @@ impl Protection {
 
 /// What a system must provide beyond POSIX.
 pub trait Pages {
-    /// As [`inherit`].
+    /// Implements [`inherit`].
     fn inherit(start: usize, length: usize, is_inherited: bool) -> io::Result<()>;
-    /// Whether stores to these whole pages would succeed; if so, makes them present (macOS does when they are written). False
-    /// also if the kernel cannot tell.
+    /// Returns whether stores to these whole pages would succeed; if so, makes them present (macOS does when they are
+    /// written). False also if the kernel cannot tell.
     fn populate_for_writing(start: usize, length: usize) -> bool;
-    /// As [`discard`].
+    /// Implements [`discard`].
     ///
     /// # Safety
-    /// As there.
+    /// The contract is that function's.
     unsafe fn empty(start: usize, length: usize) -> io::Result<()>;
     /// Makes these pages of private memory zero in every forked child, however it is forked. Returns false if that is
     /// impossible.
@@ -85,7 +85,7 @@ pub unsafe fn renew(start: usize, length: usize) -> io::Result<()> {
 /// Maps a file privately, from its first byte on, over a range, which nobody may access.
 ///
 /// # Safety
-/// As [`renew`].
+/// The contract is that of [`renew`].
 pub unsafe fn put_file_over(start: usize, length: usize, file: BorrowedFd<'_>) -> io::Result<()> {
     let flags = libc::MAP_PRIVATE | libc::MAP_NORESERVE | libc::MAP_FIXED;
     // SAFETY: the caller's promise.
@@ -125,14 +125,14 @@ pub unsafe fn discard(start: usize, length: usize) -> io::Result<()> {
     unsafe { Here::empty(start, length) }
 }
 
-/// Whether a store to this page would succeed now; if so, makes it present, and changes nothing else. False if the
-/// kernel cannot tell (before Linux 5.14). Async-signal-safe.
+/// Returns whether a store to this page would succeed now; if so, makes it present, and changes nothing else. False if
+/// the kernel cannot tell (before Linux 5.14). Async-signal-safe.
 pub fn is_writable_now(page: usize) -> bool {
     are_writable_now(page, page_size()) == Some(true)
 }
 
-/// Whether stores to these whole pages would succeed now; none if the kernel cannot tell. If so, makes them present,
-/// and changes nothing else. Async-signal-safe.
+/// Returns whether stores to these whole pages would succeed now; none if the kernel cannot tell. If so, makes them
+/// present, and changes nothing else. Async-signal-safe.
 pub fn are_writable_now(start: usize, length: usize) -> Option<bool> {
     if Here::populate_for_writing(start, length) {
         return Some(true);

@@ -60,7 +60,7 @@ impl Head {
         Head { head: core::ptr::null_mut(), thread: PhantomData }
     }
 
-    /// Whether wakes survive this thread's death.
+    /// Returns whether wakes survive this thread's death.
     pub fn is_present(self) -> bool {
         !self.head.is_null()
     }

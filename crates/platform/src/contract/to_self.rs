@@ -41,7 +41,7 @@ pub trait OwnSignals {
     /// See [`block_in`].
     ///
     /// # Safety
-    /// As there.
+    /// The contract is that function's.
     unsafe fn block_in(context: *mut c_void, more: Mask) -> Mask;
 
     /// See [`change`].
@@ -59,7 +59,8 @@ pub const FAULTS: Mask = bit(libc::SIGSEGV)
 /// Signals that can be kept waiting: all but faults, those of the C library, and those that nobody can block.
 pub const ASYNCHRONOUS: Mask = !(FAULTS | Here::OF_THE_LIBRARY | bit(libc::SIGKILL) | bit(libc::SIGSTOP));
 
-/// Whether the system keeps more than one signal with this number pending for a thread, each with its information.
+/// Returns whether the system keeps more than one signal with this number pending for a thread, each with its
+/// information.
 pub fn is_queued(signal: c_int) -> bool {
     signal >= Here::QUEUED_FROM
 }
@@ -75,8 +76,8 @@ pub fn send_stand_in(signal: c_int) {
     crate::keeping_errno(|| Here::send_stand_in(signal));
 }
 
-/// Whether a handler that got this information got a signal of [`send_stand_in`]. Where the system does not tell: whether one
-/// is expected.
+/// Returns whether a handler that got this information got a signal of [`send_stand_in`]. Where the system does not tell:
+/// whether one is expected.
 #[inline]
 pub fn is_stand_in(information: &Information, expected: bool) -> bool {
     Here::is_stand_in(information, expected)

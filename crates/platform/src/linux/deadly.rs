@@ -34,7 +34,8 @@ impl Call {
         Call { number, arguments, answer: AtomicU8::new(UNKNOWN) }
     }
 
-    /// Whether a filter would kill the program, or its thread, for it. Async-signal-safe; changes the error number.
+    /// Returns whether a filter would kill the program, or its thread, for it. Async-signal-safe; changes the error
+    /// number.
     ///
     /// The first call reads a file of `/proc`, which takes 3 us, and creates the child if there is a filter, which
     /// takes 60 us. (A copy takes as long as a fork of the program: 0.3 ms, and 30 ms more for each gigabyte that it
@@ -47,7 +48,8 @@ impl Call {
         self.answer.load(Ordering::Relaxed) == DEADLY
     }
 
-    /// Whether one of these is deadly. As [`Call::is_deadly`], but one child makes all calls if none of them kills it.
+    /// Returns whether one of these is deadly. As [`Call::is_deadly`], but one child makes all calls if none of them
+    /// kills it.
     pub fn any_is_deadly(calls: &[Call]) -> bool {
         if calls.iter().all(Call::is_unknown) && are_harmless(calls) {
             calls.iter().for_each(|call| call.answer.store(HARMLESS, Ordering::Relaxed));
@@ -70,7 +72,7 @@ fn are_harmless(calls: &[Call]) -> bool {
     !is_filtered() || come_back(calls, Memory::for_children())
 }
 
-/// Whether a child that makes these calls survives. Its stack is mapped: the caller may have little of its own.
+/// Returns whether a child that makes these calls survives. Its stack is mapped: the caller may have little of its own.
 fn come_back(calls: &[Call], memory: Memory) -> bool {
     let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a new mapping.
@@ -124,7 +126,7 @@ fn version(release: &[u8]) -> (u32, u32) {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
-/// Whether a filter decides about the calls of this thread, or `/proc` does not say.
+/// Returns whether a filter decides about the calls of this thread, or `/proc` does not say.
 fn is_filtered() -> bool {
     // SAFETY: a terminated path.
     let file = unsafe {

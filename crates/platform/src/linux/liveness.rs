@@ -37,8 +37,8 @@ impl Identity for Linux {
     }
 }
 
-/// Whether /proc shows this thread start times on the clock of the machine. To a reader in another time namespace it shows them moved:
-/// there everybody would seem to have started at another time.
+/// Returns whether /proc shows this thread start times on the clock of the machine. To a reader in another time namespace it shows
+/// them moved: there everybody would seem to have started at another time.
 fn is_clock_the_first() -> bool {
     // The kernel's PROC_TIME_INIT_INO.
     const FIRST: u64 = 0xefff_fffa;
@@ -61,16 +61,16 @@ fn inode(path: &core::ffi::CStr) -> Result<u64, i32> {
     }
 }
 
-/// Whether the numbers in /proc are those of this process's own namespace. They are not in a new pid namespace until
-/// somebody mounts a new /proc.
+/// Returns whether the numbers in /proc are those of this process's own namespace. They are not in a new pid namespace
+/// until somebody mounts a new /proc.
 fn is_proc_ours(pid: u32) -> bool {
     let mut buffer = [0u8; 4096];
     let Some(length) = read_file(Path::new(format_args!("/proc/self/status")), &mut buffer) else { return false };
     is_sole_number(&buffer[..length], pid)
 }
 
-/// Whether this is the status of a process that has this number, and has no other number in a namespace below that of
-/// /proc.
+/// Returns whether this is the status of a process that has this number, and has no other number in a namespace below
+/// that of /proc.
 fn is_sole_number(status: &[u8], pid: u32) -> bool {
     let line = |name: &[u8]| {
         let line = status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name))?;

@@ -29,8 +29,9 @@ pub fn own_paths(part: &'static str) -> impl Iterator<Item = Path> {
     own_entries().map(|entry| entry.with(part.as_bytes()))
 }
 
-/// As [`own_paths`], to what is behind a descriptor. In a /proc of another namespace the number of the calling thread can be that of
-/// another thread of this process: it has the same memory, but perhaps other descriptors. So whoever opens one checks what he got.
+/// Does what [`own_paths`] does, to what is behind a descriptor. In a /proc of another namespace the number of the calling thread
+/// can be that of another thread of this process: it has the same memory, but perhaps other descriptors. So whoever opens one checks
+/// what he got.
 pub fn own_descriptor_paths(fd: libc::c_int) -> impl Iterator<Item = Path> {
     own_entries().map(move |entry| entry.with(b"fd/").with_number(fd.unsigned_abs()))
 }
@@ -54,7 +55,7 @@ pub(super) fn open_descriptor_of_first_thread(fd: libc::c_int, flags: libc::c_in
     open(&Path::empty().with(b"/proc/self/fd/").with_number(fd.unsigned_abs()), flags)
 }
 
-/// As [`open_descriptor_of_first_thread`], of any thread.
+/// Does what [`open_descriptor_of_first_thread`] does, for any thread.
 pub(super) fn open_descriptor(fd: libc::c_int, flags: libc::c_int) -> io::Result<OwnedFd> {
     open_first(own_descriptor_paths(fd), flags)
 }
@@ -75,7 +76,7 @@ fn open(path: &Path, flags: libc::c_int) -> io::Result<OwnedFd> {
     owned(unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) })
 }
 
-/// Whether the user has left `/proc/thread-self` in. Reads the environment once.
+/// Returns whether the user has left `/proc/thread-self` in. Reads the environment once.
 fn has_thread_self() -> bool {
     static HAS: Word32 = Word32::new(0);
     const NO: u32 = 1;
@@ -140,7 +141,7 @@ impl Entry {
     }
 }
 
-/// Whether a thread has ended, by its line in /proc; none if it is not there.
+/// Returns whether a thread has ended, by its line in /proc; none if it is not there.
 fn has_ended(stat: Path) -> Option<bool> {
     let mut room = [0; 512];
     let line = read_start(&stat, &mut room)?;

@@ -18,7 +18,7 @@ use crate::atomic::{Word32, Word64};
 use crate::memory::owned;
 use crate::without::Feature;
 
-/// Who may sleep on a word.
+/// The threads that may sleep on a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Among {
     /// Threads of this process: the word is known by its address.
@@ -138,7 +138,7 @@ pub(super) fn os_sync() -> Option<OsSync> {
 }
 
 impl OsSync {
-    /// As [`ulock_wait`].
+    /// Does what [`ulock_wait`] does.
     pub(super) fn wait(&self, word: Slept, expected: u64, time_ns: Option<u64>) -> Result<(), i32> {
         let (place, bytes, flags) = (word.place(), word.bytes, Self::flags(word.among));
         // SAFETY: the kernel checks the address and only reads the word.
@@ -152,7 +152,7 @@ impl OsSync {
         })
     }
 
-    /// As [`ulock_wake`].
+    /// Does what [`ulock_wake`] does.
     pub(super) fn wake(&self, word: Slept, all: bool) -> Result<(), i32> {
         let wake = if all { self.wake_all } else { self.wake_any };
         let bytes = if planted(Bug::WakesOfEightBytes) { 8 } else { word.bytes };
@@ -170,7 +170,7 @@ fn with_errno(result: i32) -> Result<(), i32> {
     if result < 0 { Err(crate::errno()) } else { Ok(()) }
 }
 
-/// Whether the word at an address can be read now: the kernel copies it.
+/// Returns whether the word at an address can be read now: the kernel copies it.
 pub(super) fn can_read(address: *const u32) -> bool {
     let (mut copy, mut copied) = (0u32, 0);
     let length = size_of_val(&copy) as u64;
@@ -186,12 +186,12 @@ pub(super) struct Region {
     pub start: usize,
     pub end: usize,
     protection: i32,
-    /// Whether others map the same memory.
+    /// True if others map the same memory.
     pub is_shared: bool,
 }
 
 impl Region {
-    /// Whether an access of this kind (`PROT_READ`, ...) succeeds.
+    /// Returns whether an access of this kind (`PROT_READ`, ...) succeeds.
     pub(super) fn can(&self, access: i32) -> bool {
         self.protection & access != 0 || planted(Bug::IgnoresProtection)
     }
@@ -265,8 +265,8 @@ pub(super) fn process(pid: u32) -> Result<Found, i32> {
     Ok(Found { start_us, is_zombie: info.status == SZOMB })
 }
 
-/// Whether a process has a thread of this number. `ESRCH` if not, or if there is no such process; `EPERM` if it is
-/// another user's.
+/// Returns whether a process has a thread of this number. `ESRCH` if not, or if there is no such process; `EPERM` if it
+/// is another user's.
 pub(super) fn find_thread(pid: u32, thread: u64) -> Result<(), i32> {
     information(|place, size| {
         // SAFETY: a place of this size for the answer.

@@ -11,7 +11,8 @@ pub(super) const FORBIDDEN_ACCESS: libc::c_int = libc::SIGBUS;
 /// Signals that the C library sends to all threads, and for whose handlers it waits.
 pub(super) const OF_THE_LIBRARY: Mask = 0;
 
-/// Whether the access that raised the signal was a store, by the processor's words in the thread's exception state.
+/// Returns whether the access that raised the signal was a store, by the processor's words in the thread's exception
+/// state.
 ///
 /// # Safety
 /// The context is one that the kernel gave to a handler of that signal, which has not returned.
@@ -26,7 +27,7 @@ pub(super) unsafe fn is_store(context: *const c_void) -> Option<bool> {
 /// As on x86-64.
 ///
 /// # Safety
-/// As there.
+/// The contract is that function's.
 #[cfg(target_arch = "aarch64")]
 pub(super) unsafe fn is_store(context: *const c_void) -> Option<bool> {
     const DATA_ABORT_OF_USER_MODE: u32 = 0x24;

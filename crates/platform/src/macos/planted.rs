@@ -8,7 +8,7 @@
 pub enum Bug {
     /// Wakes are of 8 bytes, sleeps of 4: `EDOM`.
     WakesOfEightBytes = 1,
-    /// Of a word of 64 bits only the first half is slept on.
+    /// A sleep on a word of 64 bits is one on its first half.
     HalfWords,
     /// The waker does not say that other processes take part.
     SharedOnOneSide,
@@ -58,7 +58,7 @@ pub(super) use chosen::planted;
 #[cfg(ntux_simulated_macos)]
 pub use chosen::set;
 
-/// Whether this bug is planted. Never true on a Mac.
+/// Returns whether this bug is planted. Never true on a Mac.
 #[cfg(not(ntux_simulated_macos))]
 #[inline(always)]
 pub(super) const fn planted(_bug: Bug) -> bool {

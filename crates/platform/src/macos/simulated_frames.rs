@@ -11,7 +11,7 @@ pub(super) const FORBIDDEN_ACCESS: libc::c_int = libc::SIGSEGV;
 pub(super) const OF_THE_LIBRARY: Mask = 1 << 32 | 1 << 31;
 
 /// # Safety
-/// As there.
+/// The contract is that function's.
 #[cfg(target_arch = "x86_64")]
 pub(super) unsafe fn is_store(context: *const c_void) -> Option<bool> {
     const STORE: i64 = 2;
@@ -21,14 +21,14 @@ pub(super) unsafe fn is_store(context: *const c_void) -> Option<bool> {
 }
 
 /// # Safety
-/// As there.
+/// The contract is that function's.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) unsafe fn is_store(_context: *const c_void) -> Option<bool> {
     None
 }
 
 /// # Safety
-/// As there.
+/// The contract is that function's.
 pub(super) unsafe fn block(context: *mut c_void, more: Mask) -> Mask {
     // SAFETY: the kernel's frame, whose mask has 64 bits; nobody else uses it while the handler runs.
     let mask = unsafe { &mut *(&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<Mask>() };

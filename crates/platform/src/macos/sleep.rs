@@ -4,7 +4,7 @@
 //! # XNU's behaviour
 //! * The key of a shared word is its memory object and its offset; within a process it is the address. Sleeper and
 //!   waker must use the same, and the same number of bytes: 4, or 8 ([`LongWords`]). With the other size, a wait while somebody
-//!   sleeps there is refused, and a wake reaches nobody (`EDOM`). Who was woken counts as a sleeper until it has run, so a
+//!   sleeps there is refused, and a wake reaches nobody (`EDOM`). A woken thread counts as a sleeper until it has run, so a
 //!   wait is tried again for a moment.
 //! * `EFAULT`: the word is compared under a spin lock, where no page can be faulted in. The caller touches the word and
 //!   retries. Only a wait can get it.

@@ -41,7 +41,7 @@ pub fn limit_and_count() -> io::Result<(usize, usize)> {
     Ok((REGIONS_MAX, regions(0, usize::MAX).count()))
 }
 
-/// Whether all of these pages are mapped, and may be written. Async-signal-safe.
+/// Returns whether all of these pages are mapped, and may be written. Async-signal-safe.
 pub(super) fn are_writable(start: usize, length: usize) -> bool {
     let end = start.saturating_add(length);
     let mut next = start;

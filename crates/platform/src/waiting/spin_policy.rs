@@ -74,7 +74,7 @@ impl WakePrice {
         if self.is_known() { self.0 } else { PRICE_NS_MOST }
     }
 
-    /// Whether it was measured.
+    /// Returns whether it was measured.
     pub fn is_known(self) -> bool {
         self.0 != 0
     }
@@ -91,7 +91,7 @@ impl WakePrice {
     }
 }
 
-/// Whether a thread spun before it slept, and with what result.
+/// What a thread that spun before it slept found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Looked {
     /// It did not spin.
@@ -127,13 +127,13 @@ impl Default for Outlook {
 }
 
 impl Outlook {
-    /// Whether the next wait reads the clock, and may spin.
+    /// Returns whether the next wait reads the clock, and may spin.
     #[inline(always)]
     pub fn is_open(self) -> bool {
         matches!(self, Outlook::Anywhere { .. })
     }
 
-    /// Whether a wait that was decided there tells something new to a thread that expects it at home.
+    /// Returns whether a wait that was decided there tells something new to a thread that expects it at home.
     #[inline(always)]
     pub fn is_surprised(self, decided_on: Option<u32>) -> bool {
         matches!((self, decided_on), (Outlook::Home(home), Some(processor)) if processor != home)
@@ -167,12 +167,12 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Whether the object came free and was taken again before the last look.
+    /// Returns whether the object came free and was taken again before the last look.
     fn is_lively(self) -> bool {
         self.changes > 2
     }
 
-    /// Whether two changes, a whole use of the object, take less time than moving its cache line.
+    /// Returns whether two changes, a whole use of the object, take less time than moving its cache line.
     fn is_quick(self) -> bool {
         2 * self.ns < self.changes * DENSE_NS
     }
@@ -185,7 +185,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Whether looks are rare.
+    /// Returns whether looks are rare.
     pub fn is_rare(self) -> bool {
         self.alone_ns > 0
     }
@@ -204,7 +204,7 @@ impl Pace {
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Outcome {
-    /// Whether the thread spun.
+    /// What the thread found if it spun.
     pub looked: Looked,
     /// Time from the start of the wait to its decision; none if it had no decision, or one without a stamp.
     pub decided_after_ns: Option<u64>,

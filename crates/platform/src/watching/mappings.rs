@@ -14,6 +14,6 @@ pub struct Mapped {
     pub end: usize,
     /// Its protection.
     pub protection: Protection,
-    /// Whether it is private.
+    /// True if it is private.
     pub is_private: bool,
 }

@@ -23,7 +23,7 @@ impl Found {
         Found { start: start as u64, end: end as u64, categories: WRITTEN }
     }
 
-    /// Whether they were written.
+    /// Returns whether they were written.
     pub fn is_written(&self) -> bool {
         self.categories & WRITTEN != 0
     }

@@ -13,7 +13,7 @@ pub trait ForbiddenAccess {
     /// The signal that it raises.
     const SIGNAL: libc::c_int;
 
-    /// As [`Signal::is_store`].
+    /// Does what [`Signal::is_store`] does.
     ///
     /// # Safety
     /// The context is one that the kernel gave to a handler of that signal, which has not returned.
@@ -62,7 +62,7 @@ impl Signal {
         unsafe { ((*self.info).si_code > 0).then(|| (*self.info).si_addr() as usize) }
     }
 
-    /// Whether the access was a store that page protection forbade; none if unknown.
+    /// Returns whether the access was a store that page protection forbade; none if unknown.
     pub fn is_store(&self) -> Option<bool> {
         // SAFETY: the context is the kernel's, valid while the handler runs (`new`).
         unsafe { Here::is_store(self.context) }
@@ -90,7 +90,7 @@ pub fn install(handler: Handler) -> io::Result<Option<Before>> {
     }
 }
 
-/// Whether `handler` is currently installed.
+/// Returns whether `handler` is currently installed.
 pub fn is_installed(handler: Handler) -> bool {
     current().is_ok_and(|current| current.sa_sigaction == handler as usize)
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a thread sleeps: for the tests of every crate.
+//! Says whether a thread sleeps, for the tests of every crate.
 
-/// Whether this thread of this process sleeps now, by the number that `ntux_platform::liveness::thread_id` gives.
+/// Returns whether this thread of this process sleeps now, by the number that `ntux_platform::liveness::thread_id`
+/// gives.
 #[cfg(all(target_os = "linux", not(ntux_simulated_macos)))]
 pub fn is_asleep(thread: u64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();

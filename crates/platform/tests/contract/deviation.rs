@@ -38,7 +38,7 @@ macro_rules! deviations {
 deviations! {
     /// Wakes reach nobody.
     Deaf => "sleep: all sleepers are woken",
-    /// Of all sleepers one is woken.
+    /// One sleeper is woken, when all should be.
     WakesOne => "sleep: all sleepers are woken",
     /// The comparison comes a while before the sleep.
     TwoSteps => "sleep: no wake is lost",
@@ -78,7 +78,7 @@ deviations! {
     LocksOfProcesses => "locks: of open file descriptions",
     /// A lock stays until its description ends.
     LetsNothingGo => "locks: of open file descriptions",
-    /// Of a range only the first byte is looked at.
+    /// Only the first byte of a range is looked at.
     ChecksOneByte => "locks: of open file descriptions",
     /// Nobody holds anything.
     LocksNothing => "locks: of processes that are killed",

@@ -120,7 +120,7 @@ pub fn leave_out(error: std::io::Error) -> ! {
     unsafe { libc::_exit(LEFT_OUT) }
 }
 
-/// Whether a child ended by [`leave_out`], which is counted here.
+/// Returns whether a child ended by [`leave_out`], which is counted here.
 pub fn was_left_out(status: i32) -> bool {
     let left_out = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == LEFT_OUT;
     if left_out {

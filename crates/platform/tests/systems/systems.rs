@@ -5,7 +5,7 @@
 /// On a Mac. (Where macOS is simulated everything but ntux is Linux's.)
 pub const IS_MACOS: bool = cfg!(target_os = "macos");
 
-/// Whether the kernel ends the waits of threads that are killed. XNU does not: their supervisor does.
+/// True if the kernel ends the waits of threads that are killed. XNU does not: their supervisor does.
 pub const WAKES_AT_DEATH: bool = cfg!(not(any(target_os = "macos", ntux_simulated_macos)));
 
 /// Has the kernel kill this process when the thread ends that forked it. macOS can be asked for no such thing.

@@ -16,8 +16,8 @@ impl Arena {
     /// [`Arena::wait_any`] of that one. The two are not one step: another thread can see the signal, and act on it, before this one
     /// waits. So a pulse of `object` by a thread that the signal woke can come too early.
     ///
-    /// Errors, with nothing signaled: `NoSuchObject`; `Invalid` (owner 0); `NotOwner`, `Overflow`; `Exhausted`. Of the wait, after the
-    /// signal: `TimedOut`, `Interrupted`, and `NoSuchObject` if somebody closed `object` or the alert since the call began.
+    /// Errors, with nothing signaled: `NoSuchObject`; `Invalid` (owner 0); `NotOwner`, `Overflow`; `Exhausted`. Errors of the wait, after
+    /// the signal: `TimedOut`, `Interrupted`, and `NoSuchObject` if somebody closed `object` or the alert since the call began.
     pub fn signal_and_wait(
         &self,
         waiter: &Waiter,

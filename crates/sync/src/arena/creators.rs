@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who created an object, for checkers: as an onlooker learns it, and as if another process had created it.
+//! The creator of an object, for checkers: as an onlooker learns it, and as if another process had created it.
 
 use super::Arena;
 use crate::Object;

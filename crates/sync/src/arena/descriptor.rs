@@ -256,7 +256,7 @@ fn found(arena: &Arena, via: BorrowedFd<'_>) -> Result<Page> {
 /// See [`Arena::take_family`].
 ///
 /// # Safety
-/// As there.
+/// The contract is that function's.
 #[inline(always)]
 pub(crate) unsafe fn take_family(arena: &Arena, family: u32, page: usize) {
     // SAFETY: the caller's promise.

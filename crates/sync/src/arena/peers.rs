@@ -153,7 +153,7 @@ impl Arena {
         index != mine && self.process(index).zip(self.process(mine)).is_some_and(|(process, me)| is_gone(process, me))
     }
 
-    /// As [`Arena::is_process_gone`], of a thread.
+    /// Does what [`Arena::is_process_gone`] does, for a thread.
     pub(crate) fn is_thread_gone(&self, index: u32, thread: u64, mine: u32) -> bool {
         let known = |(process, me)| liveness::is_thread_dead(process, thread, me);
         self.process(index).zip(self.process(mine)).is_some_and(known)

@@ -140,7 +140,7 @@ pub struct WaiterSlot {
     pub woken: Line<Woken>,
 }
 
-/// The last wake of a thread, for onlookers. Who sent it: [`WaiterSlot::signature`].
+/// The last wake of a thread, for onlookers. [`WaiterSlot::signature`] says which thread sent it.
 #[repr(C)]
 pub struct Woken {
     pub at: Word64,

@@ -13,7 +13,7 @@
 //!   sends the wake of a killed waker if the word is zero, and writes `DIED` if it is the number of the dying thread.
 //!   So a killed thread leaves all queues at once, at no cost while it lives.
 //! * ticket: one counter for the whole arena; names the *epoch* of the waiter (one wait) and orders waiters by arrival.
-//! * owed: satisfied while parked, and the wake may not have been sent yet. Who settles the claim at once does not take it back, nor
+//! * owed: satisfied while parked, and the wake may not have been sent yet. A thread that settles the claim at once does not take it back, nor
 //!   does the thread when it is back: what onlookers know of that is noted beside the word ([`crate::observe`]).
 //! * ab: the mutex that it was given had been abandoned.
 //! * open, argument while `Waiting`: the number of the wait-all attempt on this waiter, and whether it is undecided.

@@ -276,8 +276,8 @@ impl Kind {
         }
     }
 
-    /// Whether, between two words of a claimed object, nobody can have joined its queue ahead of those that were in its
-    /// wait set all the time, or it does not matter. If a semaphore had rested with a unit left, nobody would still be
+    /// Returns whether, between two words of a claimed object, nobody can have joined its queue ahead of those that were
+    /// in its wait set all the time, or it does not matter. If a semaphore had rested with a unit left, nobody would still be
     /// in its queue (I-claim-5); to rest without a unit takes a change for each unit.
     pub(crate) fn has_served_only(self, seen: ObjectWord, now: ObjectWord) -> bool {
         let is_serving = matches!(now.claimant(), Claimant::Waiter(_));

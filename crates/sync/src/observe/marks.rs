@@ -3,7 +3,7 @@
 //!
 //! # Role
 //! The mark of an object at rest says who signaled it last, or, of a mutex, who acquired it last. A claim takes the place of the mark.
-//! Whoever settles the claim puts the mark back: of the performer of the operation, as far as it is known to a thread that may have met
+//! The thread that settles the claim puts the mark back: of the performer of the operation, as far as it is known to a thread that may have met
 //! the claim by chance ([`who_signed`]).
 
 use std::cell::Cell;

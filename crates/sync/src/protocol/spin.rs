@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Adaptive spin: how a wait looks again for a short while before it queues, and before it sleeps.
 //!
-//! Whether it does, and for how long, is decided in `ntux_platform::waiting`. This file remembers, for each thread, what the
+//! `ntux_platform::waiting` decides whether it does, and for how long. This file remembers, for each thread, what the
 //! waits at its latest objects have come to, and keeps the time of the wait in progress. Nothing of it is shared but the
 //! [`Stamp`] that whoever decides a wait leaves beside the waiter's word: a hint, good for nothing else.
 
@@ -76,7 +76,7 @@ pub(crate) struct AdaptiveSpin {
     price: Cell<WakePrice>,
     /// By index of the object plus one.
     histories: [Cell<(u32, History)>; REMEMBERED],
-    /// Of all its waits: what is expected of an object that is not remembered.
+    /// What all its waits came to: it is expected of an object that is not remembered.
     overall: Cell<History>,
 }
 

@@ -13,7 +13,7 @@ use crate::clock::Deadline;
 /// Lets the kernel choose the node, and write its choice.
 pub const ANY_NODE: i32 = -1;
 
-/// As [`super::wait`].
+/// Does what [`super::wait`] does, for a futex with a node.
 ///
 /// Errors: those of [`super::wait`]; `EINVAL` also for a node that does not exist, `EFAULT` for one that cannot be
 /// written.
@@ -21,12 +21,12 @@ pub fn wait(address: *const u32, expected: u32, mask: u32, scope: Scope, deadlin
     Here::wait_at_node(address, expected, mask, scope, deadline)
 }
 
-/// As [`super::wake`], but the memory must be mapped for private futexes, too.
+/// Does what [`super::wake`] does, but the memory must be mapped for private futexes, too.
 pub fn wake(address: *const u32, count: u32, mask: u32, scope: Scope) -> Result<u32, i32> {
     Here::wake_at_node(address, count, mask, scope)
 }
 
-/// As [`super::requeue`], between two futexes with nodes.
+/// Does what [`super::requeue`] does, between two futexes with nodes.
 pub fn requeue(
     from: *const u32,
     to: *const u32,
@@ -38,13 +38,13 @@ pub fn requeue(
     Here::requeue_at_node(from, to, scope, wake, moved, expected)
 }
 
-/// Whether such futexes exist. Tries all calls, once.
+/// Returns whether such futexes exist. Tries all calls, once.
 pub fn is_known() -> bool {
     static ANSWER: Answer = Answer::new();
     ANSWER.get_or_ask(|| !crate::without::Feature::FutexNuma.is_left_out() && calls_are_made())
 }
 
-/// Whether calls without effect succeed.
+/// Returns whether calls without effect succeed.
 fn calls_are_made() -> bool {
     #[repr(align(8))]
     struct Pair([u32; 2]);

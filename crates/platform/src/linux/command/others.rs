@@ -19,7 +19,8 @@ pub fn open_regular(path: &Path) -> io::Result<Option<OwnedFd>> {
     proc::open_descriptor(named.as_raw_fd(), libc::O_RDONLY).map(Some)
 }
 
-/// Whether two threads have the same table of descriptors; none if the kernel does not say, or one of them is gone.
+/// Returns whether two threads have the same table of descriptors; none if the kernel does not say, or one of them is
+/// gone.
 pub fn share_descriptors(one: u32, other: u32) -> Option<bool> {
     const KCMP_FILES: libc::c_int = 2;
     // SAFETY: a call that touches no memory.

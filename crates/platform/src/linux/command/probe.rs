@@ -88,7 +88,7 @@ const FUTEX_WAKE: libc::c_int = 1;
 const FUTEX_WAIT_BITSET: libc::c_int = 9;
 
 impl Answer {
-    /// Whether the call can be used.
+    /// Returns whether the call can be used.
     pub fn works(self) -> bool {
         self == Answer::Works
     }
@@ -259,7 +259,7 @@ fn option(answer: Answer) -> Answer {
     }
 }
 
-/// Whether the kernel's own device exists and answers a real request.
+/// Returns whether the kernel's own device exists and answers a real request.
 pub fn device() -> Device {
     let opened = in_child(|| open(DEVICE_PATH_C, libc::O_RDONLY).map(drop));
     match opened {
@@ -355,13 +355,13 @@ pub fn real_ids() -> (u32, u32) {
     unsafe { (libc::getuid(), libc::getgid()) }
 }
 
-/// Whether the kernel tells loaders the platform, with which they replace `$PLATFORM` in a path.
+/// Returns whether the kernel tells loaders the platform, with which they replace `$PLATFORM` in a path.
 pub fn names_platform() -> bool {
     // SAFETY: asks for a number that came with the process.
     unsafe { libc::getauxval(libc::AT_PLATFORM) != 0 }
 }
 
-/// Whether the file has capabilities. False if the file system does not support them.
+/// Returns whether the file has capabilities. False if the file system does not support them.
 pub fn has_file_capabilities(path: &Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else {

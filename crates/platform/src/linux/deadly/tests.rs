@@ -13,7 +13,7 @@ use skips::skip;
 /// A call that nobody makes by chance.
 const SUBJECT: libc::c_long = libc::SYS_userfaultfd;
 
-/// Whether the subject is deadly for a thread under these filters.
+/// Returns whether the subject is deadly for a thread under these filters.
 fn under(rules: &[Rule]) -> bool {
     let judge = || {
         rules.iter().for_each(|rule| rule.install().expect("a filter is taken"));
@@ -31,7 +31,7 @@ fn under(rules: &[Rule]) -> bool {
     std::thread::scope(|scope| scope.spawn(judge).join().expect("the thread lives on"))
 }
 
-/// Of this thread.
+/// Returns whether this thread has no child.
 fn has_no_child() -> bool {
     let kind = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
     // SAFETY: nothing is to be written.

@@ -37,8 +37,8 @@ pub fn send(socket: &UnixStream, byte: u8, fd: Option<BorrowedFd<'_>>) -> io::Re
     })
 }
 
-/// Whether no filter kills the program for what [`post`] takes: a local socket, connected to a name, and a message.
-/// Changes the error number.
+/// Returns whether no filter kills the program for what [`post`] takes: a local socket, connected to a name, and a
+/// message. Changes the error number.
 pub fn may_post() -> bool {
     static CALLS: [Call; 3] = [
         Call::new(libc::SYS_socket, [libc::AF_UNIX as usize, libc::SOCK_DGRAM as usize]),

@@ -30,8 +30,8 @@ pub fn address(cache: &Word64, name: &str) -> Option<usize> {
     }
 }
 
-/// As [`address`], for a function that has a substitute: one that no later library has is not looked for again, so a caller does not pay
-/// for a search at each call.
+/// Does what [`address`] does, for a function that has a substitute: one that no later library has is not looked for again, so a caller
+/// does not pay for a search at each call.
 #[inline(always)]
 pub fn address_or_absent(cache: &Word64, name: &str) -> Option<usize> {
     match cache.load() {
@@ -74,7 +74,7 @@ pub fn look_up_all(wanted: &mut [Wanted<'_>]) {
     }
 }
 
-/// As [`address`], but looks it up again.
+/// Does what [`address`] does, but looks it up again.
 #[cold]
 #[unsafe(link_section = ".text.ntux_start")]
 pub fn look_up(cache: &Word64, name: &str) -> Option<usize> {
@@ -94,8 +94,8 @@ pub fn variable(name: &str) -> Option<usize> {
     noted::noted()?.variable(name)
 }
 
-/// As [`address`], for an old version of the function if the C library has that, for callers that may have been built
-/// for it.
+/// Does what [`address`] does, for an old version of the function if the C library has that, for callers that may have
+/// been built for it.
 #[cold]
 pub fn address_of_version(cache: &Word64, name: &str, version: &str) -> Option<usize> {
     match cache.load() {
@@ -128,7 +128,7 @@ fn next(name: &str) -> Option<usize> {
     not_ours(unsafe { dlsym()(libc::RTLD_NEXT, name.as_ptr().cast()) })
 }
 
-/// As [`next`], of one version; none also where there are no versions (musl).
+/// Does what [`next`] does, of one version; none also where there are no versions (musl).
 fn next_of_version(name: &str, version: &str) -> Option<usize> {
     type Dlvsym = unsafe extern "C" fn(*mut c_void, *const c_char, *const c_char) -> *mut c_void;
     static DLVSYM: Word64 = Word64::new(0);

@@ -71,7 +71,7 @@ unsafe fn ours_last(visit: Visit, data: *mut c_void) -> c_int {
     result
 }
 
-/// Who asks.
+/// The library that asks.
 struct Asker {
     callback: usize,
     is_runtime: bool,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Whether a preloaded library may examine the program's descriptors and other processes: no call that this needs makes
+//! Decides whether a preloaded library may examine the program's descriptors and other processes: no call that this needs makes
 //! a filter kill the program (`deadly`).
 
 use crate::linux::deadly::Call;

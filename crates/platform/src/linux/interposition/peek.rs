@@ -100,7 +100,7 @@ fn is_read_by_kernel(page: usize) -> bool {
     result == 0 || crate::errno() != libc::EFAULT
 }
 
-/// Whether [`peek`] is allowed. Async-signal-safe.
+/// Returns whether [`peek`] is allowed. Async-signal-safe.
 pub fn can_peek() -> bool {
     static CALL: Call = Call::new(libc::SYS_process_vm_readv, [0, 0]);
     let byte = 0u8;

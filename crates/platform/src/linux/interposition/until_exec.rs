@@ -105,7 +105,7 @@ fn pieces() -> impl Iterator<Item = &'static Header> {
     core::iter::successors(header(PIECES.load()), move |piece| header(piece.next.load()))
 }
 
-/// Whether there is no task of this number.
+/// Returns whether there is no task of this number.
 fn is_gone(owner: u32) -> bool {
     // SAFETY: signal 0 is not sent.
     unsafe { libc::kill(owner as libc::pid_t, 0) != 0 && crate::errno() == libc::ESRCH }

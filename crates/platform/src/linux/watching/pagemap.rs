@@ -118,8 +118,8 @@ impl Pagemap {
         ManuallyDrop::new(Pagemap { file: unsafe { File::from_raw_fd(fd.as_raw_fd()) } })
     }
 
-    /// Whether each page from `start` on is protected by a userfaultfd (Linux 5.14), for as many pages as the buffer
-    /// has room.
+    /// Returns whether each page from `start` on is protected by a userfaultfd (Linux 5.14), for as many pages as the
+    /// buffer has room.
     pub fn are_protected<'a>(
         &self,
         start: usize,
@@ -130,8 +130,8 @@ impl Pagemap {
         Ok(self.entries(start, page, buffer)?.iter().map(|entry| entry & PROTECTED != 0))
     }
 
-    /// Whether each page from `start` on, in a private mapping of a file, is a copy that belongs to this process alone,
-    /// for as many pages as the buffer has room. A swapped-out copy counts.
+    /// Returns whether each page from `start` on, in a private mapping of a file, is a copy that belongs to this
+    /// process alone, for as many pages as the buffer has room. A swapped-out copy counts.
     pub fn are_copies<'a>(
         &self,
         start: usize,
@@ -155,8 +155,8 @@ impl Pagemap {
         Ok(&buffer[..read / entry])
     }
 
-    /// Whether this kernel keeps soft-dirty bits itself. Right for this process's own page map as long as the process
-    /// has never cleared them.
+    /// Returns whether this kernel keeps soft-dirty bits itself. Right for this process's own page map as long as the
+    /// process has never cleared them.
     pub fn has_soft_dirty(&self) -> io::Result<bool> {
         const SOFT_DIRTY: u64 = 1 << 55;
         let mut entry = [0; size_of::<u64>()];

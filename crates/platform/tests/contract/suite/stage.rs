@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who takes part in a check: shared memory, threads, processes.
+//! What takes part in a check: shared memory, threads, processes.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -161,7 +161,7 @@ pub(super) fn appears(word: &Word32, limit: Duration) -> Result<u32, String> {
     }
 }
 
-/// Whether a descriptor is closed in a program that is executed.
+/// Returns whether a descriptor is closed in a program that is executed.
 pub(super) fn is_close_on_exec(fd: &OwnedFd) -> bool {
     // SAFETY: an open descriptor, and no memory.
     let flags = unsafe { libc::fcntl(fd.as_fd().as_raw_fd(), libc::F_GETFD) };

@@ -30,11 +30,11 @@ enum Planted {
     TakesBackTwo,
     /// A second descriptor arrives, and is not counted.
     SureOfTwo,
-    /// Whoever closes a descriptor does not look whether a message is on its way.
+    /// A thread that closes a descriptor does not look whether a message is on its way.
     FlightForgotten,
     /// What an exec will keep is held, and meta does not say so.
     QuietExec,
-    /// Whoever has stolen a copy does not look whether the object is still there.
+    /// A thread that has stolen a copy does not look whether the object is still there.
     BlindThief,
     /// A child's copies are not claimed.
     QuietFork,
@@ -143,7 +143,7 @@ struct State {
     alive: [bool; THREADS],
     /// By family: not yet forked.
     unborn: [bool; THREADS],
-    /// Of each family: its descriptors, and how many of them its process counts.
+    /// Each family has its descriptors, and how many of them its process counts.
     copies: [u8; THREADS],
     counted: [u8; THREADS],
     /// What a receiver counts depends on whether a fork was going on, or began, since before it received.

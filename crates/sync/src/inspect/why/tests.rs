@@ -220,7 +220,7 @@ impl Play<'_> {
         true
     }
 
-    /// Whoever can do anything lets go of everything, and everything is signaled: a thread that sleeps then sleeps for ever.
+    /// Each thread that can do anything lets go of everything, and everything is signaled: a thread that sleeps then sleeps for ever.
     fn liberate(&mut self) -> BTreeSet<u32> {
         loop {
             while self.busy.values().any(|order| matches!(order, Order::Wait { until: Until::Within(_), .. })) {

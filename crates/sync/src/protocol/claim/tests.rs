@@ -25,7 +25,7 @@ impl Crowd {
         Crowd::gathered_but(count, new, None).0
     }
 
-    /// As [`Crowd::gathered`]; one of them has not come as far as the wait set. With where it is to stand.
+    /// Does what [`Crowd::gathered`] does, but one of them has not come as far as the wait set. Returns where it is to stand, too.
     fn gathered_but(count: u32, new: New, late: Option<usize>) -> (Crowd, Option<(usize, Entry)>) {
         let arena = Arena::create(Capacity { objects: 1, waiters: count }).unwrap();
         let object = arena.create_new(&arena.waiter(), new).unwrap();

@@ -165,17 +165,17 @@ impl Tables {
         self.base.wrapping_add(table as usize)
     }
 
-    /// Whether the kernel put this into the program. The loader lists it, and finds nothing in it.
+    /// Returns whether the kernel put this into the program. The loader lists it, and finds nothing in it.
     pub(super) fn is_kernels(&self) -> bool {
         self.soname != 0 && self.string(self.soname).to_bytes().starts_with(b"linux-vdso.")
     }
 
-    /// Whether there is GNU's kind of table, the only kind that is searched.
+    /// Returns whether there is GNU's kind of table, the only kind that is searched.
     pub(super) fn can_be_searched(&self) -> bool {
         self.gnu_hash != 0
     }
 
-    /// Whether this is the library that contains `dlsym`, by its own name or its file's.
+    /// Returns whether this is the library that contains `dlsym`, by its own name or its file's.
     pub(super) fn is_c_library(&self, path: &CStr) -> bool {
         let own = if self.soname == 0 { c"" } else { self.string(self.soname) };
         let file = path.to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
@@ -214,7 +214,7 @@ impl Tables {
         }
     }
 
-    /// Whether a function of this name, which ends with a zero, is here.
+    /// Returns whether a function of this name, which ends with a zero, is here.
     pub(super) fn has(&self, name: &str) -> bool {
         self.newest(name.as_bytes(), hash_of(name)) != Found::Nowhere
     }
@@ -232,7 +232,7 @@ impl Tables {
         }
     }
 
-    /// As [`Tables::newest`], of a variable.
+    /// Does what [`Tables::newest`] does, for a variable.
     pub(super) fn variable(&self, name: &[u8], hash: u32) -> Option<usize> {
         const VARIABLE: u8 = 1;
         let is_one = |symbol: &&Elf64_Sym| symbol.st_info & 15 == VARIABLE && symbol.st_value != 0;
@@ -311,7 +311,7 @@ impl Tables {
         core::iter::successors(Some(first), next).take_while(|&index| index != 0)
     }
 
-    /// Whether a symbol with this hash can be in GNU's kind of table.
+    /// Returns whether a symbol with this hash can be in GNU's kind of table.
     fn may_have(&self, hash: u32) -> bool {
         let table = self.at(self.gnu_hash) as *const u32;
         // SAFETY: the table's head, and its filter, of whose words there is a power of two.

@@ -68,7 +68,7 @@ pub(super) fn note() -> bool {
     noted().is_some()
 }
 
-/// Whether a constructor has noted the objects, or found that it could not.
+/// Returns whether a constructor has noted the objects, or found that it could not.
 #[inline(always)]
 pub(in super::super) fn is_prepared() -> bool {
     SHARED.is_taken.load() != 0
