@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The Win32 face: `win` builds it, `install-win` installs what was built, `test-win32` is its long test. Included by the top Makefile; all
-# but that test works alone with `make -f`.
+# The Win32 face: `win` builds it, `install-win` installs what was built. Included by the top Makefile; works alone with `make -f`.
 # Variables and the way to link are those of ../capi/install.mk; WIN_OUT says where it is built.
 
 WIN_DIR := $(abspath $(dir $(lastword $(MAKEFILE_LIST))))
@@ -26,7 +25,7 @@ WIN_LINK := -shared -Wl,-soname,$(WIN_SONAME) -Wl,--version-script,$(WIN_DIR)/nt
 	-Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete
 endif
 
-.PHONY: win install-win uninstall-win test-win32
+.PHONY: win install-win uninstall-win
 
 win:
 	$(if $(CARGO_BUILD_TARGET),CARGO_BUILD_TARGET=$(CARGO_BUILD_TARGET)) $(CARGO) rustc --profile $(CAPI_PROFILE) --locked --lib --crate-type staticlib --manifest-path $(WIN_DIR)/Cargo.toml --target-dir $(CAPI_TARGET_DIR)
@@ -58,11 +57,3 @@ uninstall-win:
 		$(DESTDIR)$(LIBDIR)/pkgconfig/ntux-win.pc
 	-[ ! -d $(DESTDIR)$(INCLUDEDIR)/ntux ] || rmdir $(DESTDIR)$(INCLUDEDIR)/ntux
 	@$(CAPI_TELL_LOADER)
-
-# Test programs of others (Wine's sync.c, pevents'), each of ours 600 times, more schedules of the explorer's programs. WINE_SOURCE and
-# PEVENTS_SOURCE are trees to take the first from; else they are fetched. WRITE=--write puts the table into docs/win/suites.md.
-test-win32: win
-	@$(SKIPS) $(WIN_DIR)/suites/run $(OUT) $(WRITE)
-	$(WIN_DIR)/suites/speed $(OUT) 1 1000 > /dev/null
-	$(CARGO) test --locked -p ntux-win --test c -- --ignored
-	$(EXPLORED) test --release -p ntux-explore --test win -- --ignored --nocapture

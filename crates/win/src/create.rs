@@ -13,7 +13,6 @@ use crate::last_error::{self, ALREADY_EXISTS, Result, SUCCESS, of_object};
 use crate::name::{self, Created};
 use crate::record::{self, First, Kind, Payload, Target};
 use crate::text::Text;
-use crate::timer::Timer;
 
 /// SECURITY_ATTRIBUTES. Its descriptor is not looked at.
 #[repr(C)]
@@ -38,19 +37,24 @@ pub fn object(make: impl FnOnce(&Arena, &Waiter) -> ntux::Result<Object>) -> Res
     arena()?.with_waiter(make).map_err(of_object)
 }
 
-/// Creates an object and its handle, or a handle of the one that has the name. Returns NULL if it fails. The error number says whether the
-/// object existed, as on Windows.
-pub fn create(
+/// Creates an object, which owns the payload, and its handle; or a handle of the one that has the name. Returns NULL if it fails. The error
+/// number says whether the object existed, as on Windows.
+///
+/// # Safety
+/// The contract is that of [`flags`].
+pub unsafe fn create(
     kind: Kind,
+    attributes: *const Attributes,
     text: impl FnOnce() -> Result<Text>,
     access: Option<u32>,
-    flags: Flags,
+    payload: Payload,
     make: impl FnOnce() -> Result<Object>,
 ) -> Handle {
+    // SAFETY: the same contract.
+    let flags = unsafe { flags(attributes) };
     call(core::ptr::null_mut(), || {
         let rights = access.map_or(Ok(access::ALL), |mask| access::granted(kind, mask))?;
-        let payload = || if kind == Kind::Timer { Payload::Timer(Timer::new()) } else { Payload::Nothing };
-        let make = || record::create(kind, make()?, payload(), First::Handle);
+        let make = || record::create(kind, make()?, payload, First::Handle);
         let (target, error) = match name::of(text()?)? {
             None => (make()?, SUCCESS),
             Some(name) => match name::create_or_open(name, kind, make)? {

@@ -67,7 +67,7 @@ unsafe fn initialize(section: *mut CriticalSection, spin: u32, flags: u32) -> i3
 }
 
 /// # Safety
-/// As [`initialize`].
+/// The contract is that of [`initialize`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_InitializeCriticalSection(section: *mut CriticalSection) {
     // SAFETY: the same contract.
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn ntw_InitializeCriticalSection(section: *mut CriticalSec
 }
 
 /// # Safety
-/// As [`initialize`].
+/// The contract is that of [`initialize`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_InitializeCriticalSectionAndSpinCount(section: *mut CriticalSection, spin: u32) -> i32 {
     // SAFETY: the same contract.
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn ntw_InitializeCriticalSectionAndSpinCount(section: *mut
 }
 
 /// # Safety
-/// As [`initialize`].
+/// The contract is that of [`initialize`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_InitializeCriticalSectionEx(section: *mut CriticalSection, spin: u32, flags: u32) -> i32 {
     // SAFETY: the same contract.

@@ -10,7 +10,7 @@ use crate::boundary::{TRUE, call_for_bool};
 use crate::create::{self, Attributes};
 use crate::handle::{self, Handle};
 use crate::last_error::{Result, of_object};
-use crate::record::Kind;
+use crate::record::{Kind, Payload};
 use crate::text;
 
 const MANUAL_RESET: u32 = 1;
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn ntw_CreateEventA(
 }
 
 /// # Safety
-/// As [`ntw_CreateEventA`].
+/// The contract is that of [`ntw_CreateEventA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateEventW(
     attributes: *const Attributes,
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn ntw_CreateEventW(
 }
 
 /// # Safety
-/// As [`ntw_CreateEventA`].
+/// The contract is that of [`ntw_CreateEventA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateEventExA(
     attributes: *const Attributes,
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn ntw_CreateEventExA(
 }
 
 /// # Safety
-/// As [`ntw_CreateEventA`].
+/// The contract is that of [`ntw_CreateEventA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateEventExW(
     attributes: *const Attributes,
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn ntw_CreateEventExW(
 }
 
 /// # Safety
-/// As [`create::flags`].
+/// The contract is that of [`create::flags`].
 unsafe fn create(
     attributes: *const Attributes,
     name: impl FnOnce() -> Result<text::Text>,
@@ -79,15 +79,13 @@ unsafe fn create(
     signaled: bool,
     access: Option<u32>,
 ) -> Handle {
-    // SAFETY: by the contract.
-    let flags = unsafe { create::flags(attributes) };
-    create::create(Kind::Event, name, access, flags, || {
-        create::object(|core, waiter| core.event_create(waiter, manual, signaled))
-    })
+    let make = || create::object(|core, waiter| core.event_create(waiter, manual, signaled));
+    // SAFETY: the same contract.
+    unsafe { create::create(Kind::Event, attributes, name, access, Payload::Nothing, make) }
 }
 
 /// # Safety
-/// As [`ntw_CreateEventA`].
+/// The contract is that of [`ntw_CreateEventA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_OpenEventA(access: u32, inherit: i32, name: *const c_char) -> Handle {
     // SAFETY: the same contract.
@@ -95,7 +93,7 @@ pub unsafe extern "C" fn ntw_OpenEventA(access: u32, inherit: i32, name: *const 
 }
 
 /// # Safety
-/// As [`ntw_CreateEventA`].
+/// The contract is that of [`ntw_CreateEventA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_OpenEventW(access: u32, inherit: i32, name: *const u16) -> Handle {
     // SAFETY: the same contract.

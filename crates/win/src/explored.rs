@@ -97,7 +97,7 @@ pub fn room() -> (usize, Vec<usize>) {
 /// Takes it back.
 ///
 /// # Safety
-/// As [`crate::kept::take_back`].
+/// The contract is that of [`crate::kept::take_back`].
 pub(crate) unsafe fn take_back<T>(place: *mut T) -> T {
     // SAFETY: the caller's promise.
     let value = unsafe { place.read() };

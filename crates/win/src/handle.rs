@@ -28,7 +28,7 @@
 //! O-record of [`crate::record`].
 //!
 //! # Death
-//! As [`crate::pool`].
+//! A thread that dies leaves behind what [`crate::pool`] says.
 
 use core::ffi::c_void;
 

@@ -10,7 +10,7 @@ use crate::boundary::{TRUE, call_for_bool};
 use crate::create::{self, Attributes};
 use crate::handle::{self, Handle};
 use crate::last_error::{Result, of_object};
-use crate::record::Kind;
+use crate::record::{Kind, Payload};
 use crate::{text, thread};
 
 const INITIAL_OWNER: u32 = 1;
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn ntw_CreateMutexA(attributes: *const Attributes, owned: 
 }
 
 /// # Safety
-/// As [`ntw_CreateMutexA`].
+/// The contract is that of [`ntw_CreateMutexA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateMutexW(attributes: *const Attributes, owned: i32, name: *const u16) -> Handle {
     // SAFETY: the same contract.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn ntw_CreateMutexW(attributes: *const Attributes, owned: 
 }
 
 /// # Safety
-/// As [`ntw_CreateMutexA`].
+/// The contract is that of [`ntw_CreateMutexA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateMutexExA(
     attributes: *const Attributes,
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn ntw_CreateMutexExA(
 }
 
 /// # Safety
-/// As [`ntw_CreateMutexA`].
+/// The contract is that of [`ntw_CreateMutexA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateMutexExW(
     attributes: *const Attributes,
@@ -58,27 +58,27 @@ pub unsafe extern "C" fn ntw_CreateMutexExW(
 }
 
 /// # Safety
-/// As [`create::flags`].
+/// The contract is that of [`create::flags`].
 unsafe fn create(
     attributes: *const Attributes,
     name: impl FnOnce() -> Result<text::Text>,
     owned: bool,
     access: Option<u32>,
 ) -> Handle {
-    // SAFETY: by the contract.
-    let flags = unsafe { create::flags(attributes) };
-    create::create(Kind::Mutex, name, access, flags, || {
+    let make = || {
         let (owner, count) = if owned { (thread::id(), 1) } else { (0, 0) };
         let mutex = create::object(|core, waiter| core.mutex_create(waiter, owner, count))?;
         if owned {
             thread::owns(mutex);
         }
         Ok(mutex)
-    })
+    };
+    // SAFETY: the same contract.
+    unsafe { create::create(Kind::Mutex, attributes, name, access, Payload::Nothing, make) }
 }
 
 /// # Safety
-/// As [`ntw_CreateMutexA`].
+/// The contract is that of [`ntw_CreateMutexA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_OpenMutexA(access: u32, inherit: i32, name: *const c_char) -> Handle {
     // SAFETY: the same contract.
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn ntw_OpenMutexA(access: u32, inherit: i32, name: *const 
 }
 
 /// # Safety
-/// As [`ntw_CreateMutexA`].
+/// The contract is that of [`ntw_CreateMutexA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_OpenMutexW(access: u32, inherit: i32, name: *const u16) -> Handle {
     // SAFETY: the same contract.

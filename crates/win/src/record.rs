@@ -29,8 +29,8 @@
 //! record, then the same entry again has read what belongs together ([`crate::handle::look_up`]).
 //!
 //! # Death
-//! As [`crate::pool`]. A forked child has copies of the counts; what threads of its parent held stays held there, and only the process that
-//! has made an object closes it.
+//! A thread that dies leaves behind what [`crate::pool`] says. A forked child has copies of the counts; what threads of its parent held
+//! stays held there, and only the process that has made an object closes it.
 
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::liveness;
@@ -255,7 +255,7 @@ impl Target {
 }
 
 impl Record {
-    /// The core's object. Whoever has neither a handle nor a hold checks afterwards that the record was the right one (O-record).
+    /// The core's object. A caller with neither a handle nor a hold checks afterwards that the record was the right one (O-record).
     #[inline]
     pub fn object(&self) -> Object {
         Object(self.object.load())
@@ -283,14 +283,14 @@ impl Record {
     /// The timer, if it is one.
     ///
     /// # Safety
-    /// As [`Record::thread`].
+    /// The contract is that of [`Record::thread`].
     pub unsafe fn timer<'a>(&self) -> Option<&'a Timer> {
         // SAFETY: the caller's promise; a timer's record owns one.
         unsafe { self.payload(Kind::Timer) }
     }
 
     /// # Safety
-    /// As [`Record::thread`]; records of this kind own a `T`.
+    /// The contract is that of [`Record::thread`]; records of this kind own a `T`.
     unsafe fn payload<'a, T>(&self, kind: Kind) -> Option<&'a T> {
         let payload = core::ptr::with_exposed_provenance::<T>(self.payload.load() as usize);
         // SAFETY: null, or what lives as long as the record, which the caller keeps, so its kind does not change.

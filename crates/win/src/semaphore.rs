@@ -10,7 +10,7 @@ use crate::boundary::{TRUE, call_for_bool, put};
 use crate::create::{self, Attributes};
 use crate::handle::{self, Handle};
 use crate::last_error::{INVALID_PARAMETER, Result, of_object};
-use crate::record::Kind;
+use crate::record::{Kind, Payload};
 use crate::text;
 
 /// # Safety
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn ntw_CreateSemaphoreA(
 }
 
 /// # Safety
-/// As [`ntw_CreateSemaphoreA`].
+/// The contract is that of [`ntw_CreateSemaphoreA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateSemaphoreW(
     attributes: *const Attributes,
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn ntw_CreateSemaphoreW(
 }
 
 /// # Safety
-/// As [`ntw_CreateSemaphoreA`].
+/// The contract is that of [`ntw_CreateSemaphoreA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateSemaphoreExA(
     attributes: *const Attributes,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn ntw_CreateSemaphoreExA(
 }
 
 /// # Safety
-/// As [`ntw_CreateSemaphoreA`].
+/// The contract is that of [`ntw_CreateSemaphoreA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateSemaphoreExW(
     attributes: *const Attributes,
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn ntw_CreateSemaphoreExW(
 }
 
 /// # Safety
-/// As [`create::flags`].
+/// The contract is that of [`create::flags`].
 unsafe fn create(
     attributes: *const Attributes,
     name: impl FnOnce() -> Result<text::Text>,
@@ -78,17 +78,15 @@ unsafe fn create(
     maximum: i32,
     access: Option<u32>,
 ) -> Handle {
-    // SAFETY: by the contract.
-    let flags = unsafe { create::flags(attributes) };
     let is_possible = maximum > 0 && (0..=maximum).contains(&initial);
     let name = || if is_possible { name() } else { Err(INVALID_PARAMETER) };
-    create::create(Kind::Semaphore, name, access, flags, || {
-        create::object(|core, waiter| core.semaphore_create(waiter, initial as u32, maximum as u32))
-    })
+    let make = || create::object(|core, waiter| core.semaphore_create(waiter, initial as u32, maximum as u32));
+    // SAFETY: the same contract.
+    unsafe { create::create(Kind::Semaphore, attributes, name, access, Payload::Nothing, make) }
 }
 
 /// # Safety
-/// As [`ntw_CreateSemaphoreA`].
+/// The contract is that of [`ntw_CreateSemaphoreA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_OpenSemaphoreA(access: u32, inherit: i32, name: *const c_char) -> Handle {
     // SAFETY: the same contract.
@@ -96,7 +94,7 @@ pub unsafe extern "C" fn ntw_OpenSemaphoreA(access: u32, inherit: i32, name: *co
 }
 
 /// # Safety
-/// As [`ntw_CreateSemaphoreA`].
+/// The contract is that of [`ntw_CreateSemaphoreA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_OpenSemaphoreW(access: u32, inherit: i32, name: *const u16) -> Handle {
     // SAFETY: the same contract.

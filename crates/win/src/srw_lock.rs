@@ -60,7 +60,7 @@ pub struct SrwLock<'a>(&'a Word32);
 
 impl SrwLock<'_> {
     /// # Safety
-    /// As [`aligned`].
+    /// The contract is that of [`aligned`].
     pub unsafe fn at<'a>(lock: *mut usize) -> SrwLock<'a> {
         // SAFETY: the caller's promise.
         SrwLock(unsafe { aligned(lock) })

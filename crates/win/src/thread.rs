@@ -34,7 +34,7 @@ use ntux_sync::Object;
 
 use crate::apc::{Apc, Queue};
 use crate::arena::arena;
-use crate::last_error::{Result, of_object};
+use crate::last_error::{NOT_ENOUGH_MEMORY, Result, of_object};
 use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Payload, Target};
 use crate::word;
@@ -146,7 +146,7 @@ impl Thread {
     /// The same for the thread itself, which makes it.
     ///
     /// Errors: `NOT_ENOUGH_MEMORY`.
-    pub fn own_alert(&self) -> Result<Object> {
+    fn own_alert(&self) -> Result<Object> {
         if let Some(alert) = self.alert() {
             return Ok(alert);
         }
@@ -321,6 +321,13 @@ pub fn begin(target: Target) {
     if let Some(thread) = of(target) {
         thread.set_id(id);
     }
+}
+
+/// The event that ends the calling thread's alertable waits, made if it is not there yet.
+///
+/// Errors: `NOT_ENOUGH_MEMORY`.
+pub fn alert_of_caller() -> Result<Object> {
+    of(of_caller()?).ok_or(NOT_ENOUGH_MEMORY)?.own_alert()
 }
 
 /// What the record says. The caller has a hold or a handle of it.

@@ -45,7 +45,7 @@ use crate::last_error::{
     self, CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, NOACCESS, NOT_SUPPORTED, Result,
 };
 use crate::planted::{Bug, planted};
-use crate::record::{Kind, Target};
+use crate::record::{Kind, Payload, Target};
 use crate::{text, thread};
 
 /// What SetWaitableTimer is given: an argument, and when the timer was due.
@@ -78,7 +78,7 @@ struct State {
     watchers: Vec<Object>,
 }
 
-/// Who calls what.
+/// The call that a timer queues: of which function, in which thread.
 #[derive(Clone, Copy)]
 struct Wanted {
     thread: Target,
@@ -153,9 +153,10 @@ impl State {
         if !due.passed() {
             return Some(due);
         }
-        let (now, late) = match due {
-            Deadline::Realtime(ns) => (clock::realtime_ns(), clock::realtime_ns().saturating_sub(ns)),
-            Deadline::Monotonic(ns) => (clock::realtime_ns(), clock::monotonic_ns().saturating_sub(ns)),
+        let now = clock::realtime_ns();
+        let late = match due {
+            Deadline::Realtime(ns) => now.saturating_sub(ns),
+            Deadline::Monotonic(ns) => clock::monotonic_ns().saturating_sub(ns),
             Deadline::Never => return None,
         };
         self.due = match self.period_ns {
@@ -295,7 +296,7 @@ pub unsafe extern "C" fn ntw_CreateWaitableTimerA(
 }
 
 /// # Safety
-/// As [`ntw_CreateWaitableTimerA`].
+/// The contract is that of [`ntw_CreateWaitableTimerA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateWaitableTimerW(
     attributes: *const Attributes,
@@ -307,7 +308,7 @@ pub unsafe extern "C" fn ntw_CreateWaitableTimerW(
 }
 
 /// # Safety
-/// As [`ntw_CreateWaitableTimerA`].
+/// The contract is that of [`ntw_CreateWaitableTimerA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateWaitableTimerExA(
     attributes: *const Attributes,
@@ -320,7 +321,7 @@ pub unsafe extern "C" fn ntw_CreateWaitableTimerExA(
 }
 
 /// # Safety
-/// As [`ntw_CreateWaitableTimerA`].
+/// The contract is that of [`ntw_CreateWaitableTimerA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_CreateWaitableTimerExW(
     attributes: *const Attributes,
@@ -333,7 +334,7 @@ pub unsafe extern "C" fn ntw_CreateWaitableTimerExW(
 }
 
 /// # Safety
-/// As [`create::flags`].
+/// The contract is that of [`create::flags`].
 unsafe fn create_ex(
     attributes: *const Attributes,
     name: impl FnOnce() -> Result<text::Text>,
@@ -349,22 +350,20 @@ unsafe fn create_ex(
 }
 
 /// # Safety
-/// As [`create::flags`].
+/// The contract is that of [`create::flags`].
 unsafe fn create(
     attributes: *const Attributes,
     name: impl FnOnce() -> Result<text::Text>,
     manual: bool,
     access: Option<u32>,
 ) -> Handle {
-    // SAFETY: by the contract.
-    let flags = unsafe { create::flags(attributes) };
-    create::create(Kind::Timer, name, access, flags, || {
-        create::object(|core, waiter| core.event_create(waiter, manual, false))
-    })
+    let make = || create::object(|core, waiter| core.event_create(waiter, manual, false));
+    // SAFETY: the same contract.
+    unsafe { create::create(Kind::Timer, attributes, name, access, Payload::Timer(Timer::new()), make) }
 }
 
 /// # Safety
-/// As [`ntw_CreateWaitableTimerA`].
+/// The contract is that of [`ntw_CreateWaitableTimerA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_OpenWaitableTimerA(access: u32, inherit: i32, name: *const c_char) -> Handle {
     // SAFETY: the same contract.
@@ -372,7 +371,7 @@ pub unsafe extern "C" fn ntw_OpenWaitableTimerA(access: u32, inherit: i32, name:
 }
 
 /// # Safety
-/// As [`ntw_CreateWaitableTimerA`].
+/// The contract is that of [`ntw_CreateWaitableTimerA`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_OpenWaitableTimerW(access: u32, inherit: i32, name: *const u16) -> Handle {
     // SAFETY: the same contract.
@@ -406,7 +405,7 @@ pub unsafe extern "C" fn ntw_SetWaitableTimer(
 }
 
 /// # Safety
-/// As [`ntw_SetWaitableTimer`]. The last two are not looked at.
+/// The contract is that of [`ntw_SetWaitableTimer`]. The last two are not looked at.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_SetWaitableTimerEx(
     timer: Handle,

@@ -19,7 +19,7 @@ use ntux_sync::{Object, WAIT_MAX};
 use crate::arena::{Arena, arena};
 use crate::boundary::call;
 use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Found, Handle};
-use crate::last_error::{self, ACCESS_DENIED, INVALID_HANDLE, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
+use crate::last_error::{self, ACCESS_DENIED, INVALID_HANDLE, INVALID_PARAMETER, Result};
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
 use crate::timer::{self, Watches};
@@ -142,7 +142,7 @@ struct Terms {
 /// One round: acquires, or sleeps until that is possible.
 fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
     let has_timers = wanted.timers().next().is_some();
-    let _timers = if has_timers { Some(wanted.hold()?) } else { None };
+    let holds = if has_timers { Some(wanted.hold()?) } else { None };
     if has_timers || terms.alertable {
         timer::look(wanted.timers(), terms.alertable);
     }
@@ -157,16 +157,19 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
         let _holds = wanted.hold()?;
         return sleep(arena, wanted, terms, None);
     }
-    // Made before the look at the queue: who pushes sees it, or is seen.
+    // Made before the look at the queue (pair A of [`apc`]).
     let looked = planted(Bug::LooksBeforeAlert).then(thread::has_apc);
-    let alert = thread::of(thread::of_caller()?).ok_or(NOT_ENOUGH_MEMORY)?.own_alert()?;
+    let alert = thread::alert_of_caller()?;
     if terms.alertable && looked.unwrap_or_else(thread::has_apc) {
         return Ok(Round::Alerted);
     }
     if terms.deadline == Deadline::NOW {
         return Ok(Round::Ended(WAIT_TIMEOUT));
     }
-    let _holds = wanted.hold()?;
+    let _holds = match holds {
+        Some(holds) => holds,
+        None => wanted.hold()?,
+    };
     let (due, _watches) = Watches::of(wanted.timers(), terms.alertable, alert);
     let deadline = due.map_or(terms.deadline, |due| timer::earlier(terms.deadline, due));
     match sleep(arena, wanted, Terms { deadline, ..terms }, Some(alert))? {
@@ -315,7 +318,7 @@ fn signal_and_wait(
     // A timer has to be watched, which the next rounds do: this one only looks whether it was signaled.
     let is_due = has_timer || terms.alertable && (thread::has_apc() || !thread::timers().is_empty());
     let alert = match terms.alertable && !is_due {
-        true => Some(thread::of(thread::of_caller()?).ok_or(NOT_ENOUGH_MEMORY)?.own_alert()?),
+        true => Some(thread::alert_of_caller()?),
         false => None,
     };
     // An APC that was queued before the alert was made.

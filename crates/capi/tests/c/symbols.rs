@@ -6,14 +6,18 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+#[path = "dynamic_symbols.rs"]
+mod dynamic_symbols;
+
 use crate::commands::output;
 use crate::install::prefix;
+use dynamic_symbols::{dynamic_symbols, exported};
 
 type Names = BTreeSet<String>;
 
 #[test]
 fn the_shared_library_exports_what_the_header_declares() {
-    assert_eq!(disagreement(&declared(&header()), &exported(&dynamic_symbols())), Names::new());
+    assert_eq!(disagreement(&declared(&header()), &exported(&table())), Names::new());
 }
 
 #[test]
@@ -23,14 +27,14 @@ fn the_static_library_defines_what_the_header_declares() {
 
 #[test]
 fn every_exported_symbol_has_a_version() {
-    for symbol in exported(&dynamic_symbols()) {
-        assert!(dynamic_symbols().contains(&format!(" {symbol}@@NTUX_0.1")), "{symbol}");
+    for symbol in exported(&table()) {
+        assert!(table().contains(&format!(" {symbol}@@NTUX_0.1")), "{symbol}");
     }
 }
 
 #[test]
 fn a_planted_disagreement_is_found_both_ways() {
-    let symbols = exported(&dynamic_symbols());
+    let symbols = exported(&table());
     let more = declared(&(header() + "\nint ntux_planted(void);\n"));
     assert_eq!(disagreement(&more, &symbols), Names::from(["ntux_planted".to_owned()]));
     let fewer = declared(&header().replace("ntux_mutex_kill(", "(ntux_mutex_kill)("));
@@ -59,18 +63,8 @@ fn declared(header: &str) -> Names {
         .collect()
 }
 
-fn dynamic_symbols() -> String {
-    output(Command::new("readelf").args(["--dyn-syms", "-W"]).arg(prefix().join("lib/libntux.so")))
-}
-
-/// The functions and variables that a table of dynamic symbols defines, without their versions.
-fn exported(table: &str) -> Names {
-    table
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .filter(|words| words.len() >= 8 && words[6] != "UND" && words[6] != "ABS" && words[6] != "Ndx")
-        .map(|words| words[7].split('@').next().unwrap().to_owned())
-        .collect()
+fn table() -> String {
+    dynamic_symbols(&prefix().join("lib/libntux.so"))
 }
 
 /// The symbols of ours that the static library defines. (It also defines those of Rust's own library.)

@@ -4,10 +4,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::process::Command;
 
-use crate::commands::output;
+#[path = "../../../capi/tests/c/dynamic_symbols.rs"]
+mod dynamic_symbols;
+
 use crate::install::{crate_dir, prefix};
+use dynamic_symbols::{dynamic_symbols, exported};
 
 type Names = BTreeSet<String>;
 
@@ -29,20 +31,10 @@ fn declared(headers: &str) -> Names {
         .collect()
 }
 
-fn exported() -> (Names, String) {
-    let table = output(Command::new("readelf").args(["--dyn-syms", "-W"]).arg(prefix().join("lib/libntux-win.so")));
-    let names = table
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .filter(|words| words.len() >= 8 && !["UND", "ABS", "Ndx"].contains(&words[6]))
-        .map(|words| words[7].split('@').next().unwrap().to_owned())
-        .collect();
-    (names, table)
-}
-
 #[test]
 fn the_shared_library_exports_what_the_headers_declare() {
-    let (exported, table) = exported();
+    let table = dynamic_symbols(&prefix().join("lib/libntux-win.so"));
+    let exported = exported(&table);
     let declared = declared(&headers());
     assert!(declared.len() > 90, "{declared:?}");
     assert_eq!(exported, declared);

@@ -173,8 +173,9 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Random executions before the others.
-const RANDOM: u32 = 1_000;
+/// Random executions before the others, at least; one for so many of the others otherwise. What only late schedules show is found by them.
+const RANDOM: u64 = 1_000;
+const OTHERS_PER_RANDOM: u64 = 30;
 
 /// Explores every schedule with so many preemptions; gives up after so many executions.
 pub fn exhaustive(program: &Program, preemptions: u32, executions: u64) -> Report {
@@ -192,7 +193,7 @@ fn explore(mut search: Search<'_>, executions: u64) -> Report {
     let begun = Instant::now();
     // These learn which memory is private, and find what lies at the beginning, where the other search comes last.
     let mut random = Random::new(0);
-    for _ in 0..RANDOM {
+    for _ in 0..RANDOM.max(executions / OTHERS_PER_RANDOM) {
         search.random(&mut random);
         search.machine.misjudged();
         if search.report.failure.is_some() {
