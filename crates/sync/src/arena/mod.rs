@@ -21,6 +21,7 @@ pub(crate) mod wait_set;
 pub(crate) mod descriptor;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::slice;
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId, Mapping};
@@ -125,10 +126,22 @@ impl Arena {
         unsafe { self.mapping.base().add(offset).cast::<T>().as_ref() }
     }
 
+    /// Returns all object slots. A loop over many objects asks once: the compiler does not know that a load of shared
+    /// memory leaves the arena's own fields unchanged, and would read these again for each object.
+    #[inline(always)]
+    pub(crate) fn object_slots(&self) -> &[ObjectSlot] {
+        // SAFETY: the layout has `capacity.objects` object slots here, 64-byte aligned and inside the mapping, which
+        // lives as long as `self`. They are made of atomic integers: every byte pattern is valid, and concurrent
+        // writes are allowed.
+        unsafe {
+            let first = self.mapping.base().add(self.layout.objects as usize).cast::<ObjectSlot>();
+            slice::from_raw_parts(first.as_ptr(), self.capacity.objects as usize)
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn object_slot(&self, index: u32) -> Option<&ObjectSlot> {
-        // SAFETY: the layout has `capacity.objects` object slots here, 64-byte aligned.
-        (index < self.capacity.objects).then(|| unsafe { self.at(self.layout.objects, index) })
+        self.object_slots().get(index as usize)
     }
 
     #[inline(always)]

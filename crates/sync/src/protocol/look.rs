@@ -38,8 +38,10 @@ impl Look {
 ///
 /// Errors: `Invalid`.
 pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<()> {
-    let known = |object: Object| arena.kind_of(object).is_ok();
-    if request.iter().all(known) { Ok(()) } else { Err(Error::Invalid) }
+    let slots = arena.object_slots();
+    let is_live =
+        |object: Object| slots.get(object.index() as usize).is_some_and(|slot| slot.kind_if_live(object).is_some());
+    if request.iter().all(is_live) { Ok(()) } else { Err(Error::Invalid) }
 }
 
 /// Checks one object, after helping it to rest.
