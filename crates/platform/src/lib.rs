@@ -4,8 +4,8 @@
 //! Only this crate names the processor's atomics ([`atomic`]) and the kernel's calls.
 //!
 //! * [`contract`] says what a system must provide, what it may lack, and the consequences. The crates above call its
-//!   functions: [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`protection`], [`robust`],
-//!   [`to_self`].
+//!   functions: [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`processes`], [`protection`],
+//!   [`robust`], [`to_self`].
 //! * Each system has a room that fulfils the contract: `linux`, `macos`. What it lacks it takes from [`absent`].
 //! * Three rooms are for particular users: [`watching`] for write watches, `interposition` for the preloaded libraries,
 //!   `command` for the program `ntux`. `.ci/layers` checks that no other crate uses them.
@@ -31,7 +31,7 @@ pub mod waiting;
 pub mod watching;
 pub mod without;
 
-pub use contract::{clock, futex, kernel_futex, liveness, memory, protection, robust, to_self};
+pub use contract::{clock, futex, kernel_futex, liveness, memory, processes, protection, robust, to_self};
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(ntux_simulated_macos)))]
 mod linux;

@@ -2,12 +2,11 @@
 //! What can be done with handles of every kind: close, duplicate, flags.
 
 use crate::access::{self, Rights};
-use crate::boundary::{call, call_for_bool, put};
-use crate::create;
+use crate::boundary::{call_for_bool, put};
 use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Flags, Handle};
 use crate::last_error::{CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, Result};
-use crate::record::{self, First, Kind, Payload, Target};
-use crate::thread;
+use crate::record::{Kind, Target};
+use crate::{process, thread};
 
 const FLAG_INHERIT: u32 = 1;
 const FLAG_PROTECT: u32 = 2;
@@ -25,49 +24,6 @@ pub extern "C" fn ntw_CloseHandle(handle: Handle) -> i32 {
     })
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn ntw_GetCurrentProcess() -> Handle {
-    core::ptr::without_provenance_mut(CURRENT_PROCESS)
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn ntw_GetCurrentProcessId() -> u32 {
-    call(0, || Ok(ntux_platform::liveness::process_id()))
-}
-
-/// A handle of this process. Others have none here.
-#[unsafe(no_mangle)]
-pub extern "C" fn ntw_OpenProcess(access: u32, inherit: i32, id: u32) -> Handle {
-    call(core::ptr::null_mut(), || {
-        let rights = access::granted(Kind::Process, access)?;
-        match id {
-            // Windows' idle process has no handles.
-            0 => return Err(INVALID_PARAMETER),
-            id if id != ntux_platform::liveness::process_id() => return Err(CALL_NOT_IMPLEMENTED),
-            _ => {}
-        }
-        let (target, ..) = counted(ntw_GetCurrentProcess())?;
-        handle::insert(target, rights, Flags { inherit: inherit != 0, protect: false })
-    })
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn ntw_GetProcessId(process: Handle) -> u32 {
-    call(0, || own_process(process).map(|()| ntux_platform::liveness::process_id()))
-}
-
-/// # Safety
-/// `code` is NULL or may be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ntw_GetExitCodeProcess(process: Handle, code: *mut u32) -> i32 {
-    call_for_bool(|| {
-        own_process(process)?;
-        // SAFETY: the same contract.
-        unsafe { put(code, thread::STILL_ACTIVE) };
-        Ok(())
-    })
-}
-
 /// # Safety
 /// `duplicate` is NULL or may be written.
 #[unsafe(no_mangle)]
@@ -81,7 +37,7 @@ pub unsafe extern "C" fn ntw_DuplicateHandle(
     options: u32,
 ) -> i32 {
     call_for_bool(|| {
-        if !is_own_process(from)? || !is_own_process(to)? {
+        if !process::is_own(from)? || !process::is_own(to)? {
             return Err(CALL_NOT_IMPLEMENTED);
         }
         let same = options & DUPLICATE_SAME_ACCESS != 0;
@@ -99,20 +55,6 @@ pub unsafe extern "C" fn ntw_DuplicateHandle(
     })
 }
 
-/// Returns true if the handle of a process names this one, and not its parent, which had it before a fork.
-fn is_own_process(process: Handle) -> Result<bool> {
-    if process.addr() == CURRENT_PROCESS {
-        return Ok(true);
-    }
-    let found = handle::look_up_kind(process, Kind::Process)?;
-    Ok(found.entry.target().record().is_some_and(record::Record::is_made_here))
-}
-
-/// Errors: `INVALID_HANDLE`; `CALL_NOT_IMPLEMENTED` if it names another process.
-fn own_process(process: Handle) -> Result<()> {
-    if is_own_process(process)? { Ok(()) } else { Err(CALL_NOT_IMPLEMENTED) }
-}
-
 /// A second handle of what this one names.
 fn copy(source: Handle, access: Option<u32>, inherit: bool) -> Result<Handle> {
     let (target, kind, rights) = counted(source)?;
@@ -126,10 +68,7 @@ fn copy(source: Handle, access: Option<u32>, inherit: bool) -> Result<Handle> {
 /// What a handle names, with one handle more counted.
 fn counted(source: Handle) -> Result<(Target, Kind, Rights)> {
     match source.addr() {
-        CURRENT_PROCESS => {
-            let never = create::object(|core, waiter| core.event_create(waiter, true, false))?;
-            Ok((record::create(Kind::Process, never, Payload::Nothing, First::Handle)?, Kind::Process, access::ALL))
-        }
+        CURRENT_PROCESS => Ok((process::record_of_own()?, Kind::Process, access::ALL)),
         CURRENT_THREAD => {
             let target = thread::of_caller()?;
             target.add_handle().then_some((target, Kind::Thread, access::ALL)).ok_or(INVALID_HANDLE)

@@ -23,6 +23,7 @@ pub use crate::event::*;
 pub use crate::init_once::*;
 pub use crate::mutex::*;
 pub use crate::pool::{Pool, Slot};
+pub use crate::process::ntw_GetCurrentProcess;
 pub use crate::record::Target;
 pub use crate::semaphore::*;
 pub use crate::srw_lock::*;

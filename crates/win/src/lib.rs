@@ -36,6 +36,7 @@ mod handle;
 mod init_once;
 mod kept;
 mod last_error;
+mod locked;
 mod memory;
 mod mutex;
 mod name;
@@ -44,6 +45,7 @@ pub mod planted;
 #[cfg(not(ntux_explore))]
 mod planted;
 mod pool;
+mod process;
 mod record;
 mod refused;
 mod semaphore;

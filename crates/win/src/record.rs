@@ -32,6 +32,8 @@
 //! A thread that dies leaves behind what [`crate::pool`] says. A forked child has copies of the counts; what threads of its parent held
 //! stays held there, and only the process that has made an object closes it.
 
+use std::sync::Arc;
+
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::liveness;
 use ntux_sync::Object;
@@ -42,6 +44,7 @@ use crate::last_error::{NOT_ENOUGH_MEMORY, Result};
 use crate::name;
 use crate::planted::{Bug, planted};
 use crate::pool::{Pool, Slot};
+use crate::process::Other;
 use crate::thread::Thread;
 use crate::timer::Timer;
 
@@ -63,7 +66,7 @@ pub enum Kind {
     Semaphore = 3,
     /// Its object is a manual-reset event, which the thread's end sets.
     Thread = 4,
-    /// This process. Its object is an event that nobody sets.
+    /// Its object is a manual-reset event, which nobody sets for this process, and the end of another one does.
     Process = 5,
     /// Its object is an event.
     Timer = 6,
@@ -81,7 +84,7 @@ impl Kind {
 pub struct Record {
     state: Word64,
     object: Word64,
-    /// 0, or the address of a [`Thread`] or [`Timer`], as the kind says, which the record owns.
+    /// 0, or the address of what the kind says, which the record owns: a [`Thread`], a [`Timer`], an [`Arc`] of another process.
     payload: Word64,
     kind: Word32,
     /// The generation of the process that made the object.
@@ -112,6 +115,7 @@ pub enum Payload {
     Nothing,
     Thread(Thread),
     Timer(Timer),
+    Process(Arc<Other>),
 }
 
 impl Payload {
@@ -121,6 +125,7 @@ impl Payload {
             Payload::Nothing => 0,
             Payload::Thread(thread) => kept::keep(thread).expose_provenance() as u64,
             Payload::Timer(timer) => kept::keep(timer).expose_provenance() as u64,
+            Payload::Process(other) => kept::keep(other).expose_provenance() as u64,
         }
     }
 }
@@ -246,6 +251,9 @@ impl Target {
                     Some(Kind::Timer) => {
                         drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Timer>(payload)))
                     }
+                    Some(Kind::Process) => {
+                        drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Arc<Other>>(payload)))
+                    }
                     _ => drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Thread>(payload))),
                 }
             }
@@ -287,6 +295,15 @@ impl Record {
     pub unsafe fn timer<'a>(&self) -> Option<&'a Timer> {
         // SAFETY: the caller's promise; a timer's record owns one.
         unsafe { self.payload(Kind::Timer) }
+    }
+
+    /// The other process, if it is one.
+    ///
+    /// # Safety
+    /// The contract is that of [`Record::thread`].
+    pub unsafe fn process<'a>(&self) -> Option<&'a Arc<Other>> {
+        // SAFETY: the caller's promise; the record of another process owns one, that of this one nothing.
+        unsafe { self.payload(Kind::Process) }
     }
 
     /// # Safety

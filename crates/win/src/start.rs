@@ -30,7 +30,7 @@ unsafe extern "C" {
     fn pthread_create(
         thread: *mut libc::pthread_t,
         attributes: *const libc::pthread_attr_t,
-        start: extern "C-unwind" fn(*mut c_void) -> *mut c_void,
+        start: Main,
         argument: *mut c_void,
     ) -> libc::c_int;
 }
@@ -83,28 +83,36 @@ pub unsafe extern "C" fn ntw_CreateThread(
 
 /// Starts a thread, which has a hold of its record then.
 ///
-/// Errors: `NOT_ENOUGH_MEMORY`; `INVALID_PARAMETER` for a stack that the system does not allow.
+/// Errors: those of [`detached`].
 fn start(task: Task, stack: usize) -> Result<()> {
-    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let task = Box::into_raw(Box::new(task));
+    detached(begin, task.cast(), stack).inspect_err(|_| {
+        // SAFETY: made above, and there is no thread that has it.
+        drop(unsafe { Box::from_raw(task) });
+    })
+}
+
+/// What a thread does, for the C library.
+pub type Main = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+
+/// Starts a thread of the C library, detached. `stack` is the size of its stack; 0 for the C library's own.
+///
+/// Errors: `NOT_ENOUGH_MEMORY`; `INVALID_PARAMETER` for a stack that the system does not allow.
+pub fn detached(main: Main, argument: *mut c_void, stack: usize) -> Result<()> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
-    // SAFETY: places for the answers; attributes are initialized before they are used and destroyed afterwards; the new thread gets the
-    // task, or, if there is none, this one keeps it.
+    // SAFETY: places for the answers; attributes are initialized before they are used and destroyed afterwards.
     let error = unsafe {
         if libc::pthread_attr_init(attributes.as_mut_ptr()) != 0 {
-            drop(Box::from_raw(task));
             return Err(NOT_ENOUGH_MEMORY);
         }
         libc::pthread_attr_setdetachstate(attributes.as_mut_ptr(), libc::PTHREAD_CREATE_DETACHED);
         let sized = if stack == 0 { 0 } else { set_stack(attributes.as_mut_ptr(), stack) };
         let started = match sized {
-            0 => pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), begin, task.cast()),
+            0 => pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), main, argument),
             refused => refused,
         };
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        if started != 0 {
-            drop(Box::from_raw(task));
-        }
         started
     };
     match error {

@@ -41,6 +41,8 @@ use crate::word;
 
 /// GetExitCodeThread and GetExitCodeProcess say so of what runs.
 pub const STILL_ACTIVE: u32 = 259;
+/// Threads of this library that have nothing to do end after so long.
+pub const IDLE_NS: u64 = 5_000_000_000;
 const ENDED: u32 = 1 << 31;
 
 /// What others know of a thread.

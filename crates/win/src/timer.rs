@@ -32,8 +32,8 @@
 
 use core::ffi::{c_char, c_void};
 
-use ntux::{Deadline, Mutex, MutexGuard};
-use ntux_platform::{clock, liveness};
+use ntux::{Deadline, MutexGuard};
+use ntux_platform::clock;
 use ntux_sync::Object;
 
 use crate::apc::{self, Apc};
@@ -44,6 +44,7 @@ use crate::handle::{self, Handle};
 use crate::last_error::{
     self, CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, NOACCESS, NOT_SUPPORTED, Result,
 };
+use crate::locked::Locked;
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Payload, Target};
 use crate::{text, thread};
@@ -61,12 +62,7 @@ const TICKS_BEFORE_1970: u64 = 116_444_736_000_000_000;
 
 /// See the module.
 pub struct Timer {
-    state: Mutex<State>,
-    /// The process that has made it.
-    maker: u32,
-    /// How often the lock was taken: a checker knows a state by what its threads have read.
-    #[cfg(ntux_explore)]
-    taken: ntux_platform::atomic::Word64,
+    state: Locked<State>,
 }
 
 struct State {
@@ -97,23 +93,12 @@ pub struct Call {
 impl Timer {
     pub fn new() -> Timer {
         let state = State { due: None, period_ns: 0, routine: None, count: 0, is_queued: false, watchers: Vec::new() };
-        Timer {
-            state: Mutex::new(state),
-            maker: liveness::generation(),
-            #[cfg(ntux_explore)]
-            taken: ntux_platform::atomic::Word64::new(0),
-        }
+        Timer { state: Locked::new(state) }
     }
 
     /// None in a forked child.
     fn lock(&self) -> Option<MutexGuard<'_, State>> {
-        if self.maker != liveness::generation() {
-            return None;
-        }
-        let guard = self.state.lock().unwrap_or_else(|error| error.into_guard().expect("there is no deadline"));
-        #[cfg(ntux_explore)]
-        self.taken.fetch_add(1);
-        Some(guard)
+        self.state.lock()
     }
 
     /// Does what is due. Returns when the next is.

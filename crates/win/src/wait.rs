@@ -24,7 +24,7 @@ use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
 use crate::timer::{self, Watches};
 use crate::word::deadline;
-use crate::{apc, thread};
+use crate::{apc, process, thread};
 
 const WAIT_OBJECT_0: u32 = 0;
 const WAIT_ABANDONED_0: u32 = 0x80;
@@ -73,6 +73,16 @@ impl Wanted {
     /// The records of the timers among them.
     fn timers(&self) -> impl Iterator<Item = Target> {
         (0..self.count).filter(|&index| self.kinds[index] == Kind::Timer).map(|index| self.targets[index])
+    }
+
+    /// The records of the processes among them.
+    fn processes(&self) -> impl Iterator<Item = Target> {
+        (0..self.count).filter(|&index| self.kinds[index] == Kind::Process).map(|index| self.targets[index])
+    }
+
+    /// Returns true if waits have to see to it that one of them is signaled.
+    fn is_watched(&self) -> bool {
+        self.kinds[..self.count].iter().any(|kind| matches!(kind, Kind::Timer | Kind::Process))
     }
 
     fn objects(&self) -> &[Object] {
@@ -139,12 +149,18 @@ struct Terms {
     alertable: bool,
 }
 
+/// Does what is due: of the objects, which the caller keeps, and of the calling thread's timers if it waits alertably.
+fn look(wanted: &Wanted, alertable: bool) {
+    timer::look(wanted.timers(), alertable);
+    process::look(wanted.processes());
+}
+
 /// One round: acquires, or sleeps until that is possible.
 fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
-    let has_timers = wanted.timers().next().is_some();
-    let holds = if has_timers { Some(wanted.hold()?) } else { None };
-    if has_timers || terms.alertable {
-        timer::look(wanted.timers(), terms.alertable);
+    let is_watched = wanted.is_watched();
+    let holds = if is_watched { Some(wanted.hold()?) } else { None };
+    if is_watched || terms.alertable {
+        look(wanted, terms.alertable);
     }
     let now = Terms { deadline: Deadline::NOW, ..terms };
     if wanted.count > 0 {
@@ -153,7 +169,7 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
             ended => return Ok(ended),
         }
     }
-    if !terms.alertable && !has_timers {
+    if !terms.alertable && !is_watched {
         let _holds = wanted.hold()?;
         return sleep(arena, wanted, terms, None);
     }
@@ -170,6 +186,7 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
         Some(holds) => holds,
         None => wanted.hold()?,
     };
+    let _processes = process::Watches::of(wanted.processes())?;
     let (due, _watches) = Watches::of(wanted.timers(), terms.alertable, alert);
     let deadline = due.map_or(terms.deadline, |due| timer::earlier(terms.deadline, due));
     match sleep(arena, wanted, Terms { deadline, ..terms }, Some(alert))? {
@@ -310,13 +327,13 @@ fn signal_and_wait(
         Kind::Event | Kind::Semaphore | Kind::Mutex => {}
         Kind::Thread | Kind::Process | Kind::Timer => return Err(INVALID_HANDLE),
     }
-    let has_timer = wanted.timers().next().is_some();
+    let is_watched = wanted.is_watched();
     let _holds = wanted.hold()?;
-    if has_timer || terms.alertable {
-        timer::look(wanted.timers(), terms.alertable);
+    if is_watched || terms.alertable {
+        look(wanted, terms.alertable);
     }
-    // A timer has to be watched, which the next rounds do: this one only looks whether it was signaled.
-    let is_due = has_timer || terms.alertable && (thread::has_apc() || !thread::timers().is_empty());
+    // A timer or a process has to be watched, which the next rounds do: this one only looks whether it was signaled.
+    let is_due = is_watched || terms.alertable && (thread::has_apc() || !thread::timers().is_empty());
     let alert = match terms.alertable && !is_due {
         true => Some(thread::alert_of_caller()?),
         false => None,

@@ -4,6 +4,7 @@
 mod descriptions;
 mod long_words;
 mod nodes;
+mod processes;
 mod vectors;
 mod wakes_at_death;
 pub mod watching;
@@ -11,5 +12,6 @@ pub mod watching;
 pub use descriptions::NoDescriptions;
 pub use long_words::NoLongWords;
 pub use nodes::NoNodes;
+pub use processes::NoProcesses;
 pub use vectors::NoVectors;
 pub use wakes_at_death::NoWakesAtDeath;

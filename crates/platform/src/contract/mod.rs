@@ -26,6 +26,7 @@
 //! | vectors | [`kernel_futex::Vectors`] | A table in user space serves waits for several futexes, and requeues, or they are refused. |
 //! | nodes | [`kernel_futex::Nodes`] | Futexes with a memory node are refused. |
 //! | descriptions | [`memory::Descriptions`] | No objects behind descriptors: no drop-in device. |
+//! | ends of others | [`processes::Processes`] | No handles of other processes. |
 //! | memory watches | [`crate::watching`] | Write watches are refused. |
 //!
 //! A room takes what its system lacks from `absent`, which implements the trait for every type with the marker
@@ -39,6 +40,7 @@ pub mod futex;
 pub mod kernel_futex;
 pub mod liveness;
 pub mod memory;
+pub mod processes;
 pub mod protection;
 pub mod robust;
 pub mod to_self;
@@ -54,6 +56,7 @@ pub trait System:
     + memory::SharedMemory
     + memory::Locks
     + memory::Descriptions
+    + processes::Processes
     + protection::Pages
     + robust::WakesAtDeath
     + to_self::OwnSignals

@@ -15,6 +15,7 @@ mod memory;
     allow(dead_code, reason = "the rest is for what is not there")
 )]
 pub mod proc;
+mod processes;
 mod protection;
 mod robust;
 mod to_self;

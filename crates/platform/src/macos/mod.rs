@@ -23,7 +23,7 @@ mod sleep;
 mod to_self;
 pub(crate) mod watching;
 
-use crate::absent::{NoDescriptions, NoNodes, NoVectors, NoWakesAtDeath};
+use crate::absent::{NoDescriptions, NoNodes, NoProcesses, NoVectors, NoWakesAtDeath};
 use crate::contract::System;
 
 /// macOS, from 13 on.
@@ -48,5 +48,6 @@ impl System for MacOs {
 
 impl NoDescriptions for MacOs {}
 impl NoNodes for MacOs {}
+impl NoProcesses for MacOs {}
 impl NoVectors for MacOs {}
 impl NoWakesAtDeath for MacOs {}

@@ -17,6 +17,7 @@ use ntux_platform::futex::{Sleep, Woken};
 use ntux_platform::kernel_futex::{Entry, Futexes, LongWords, Nodes, Scope, Vectors};
 use ntux_platform::liveness::{Identity, Seen};
 use ntux_platform::memory::{Caller, Descriptions, FileId, Locks, SharedMemory};
+use ntux_platform::processes::{End, Processes};
 use ntux_platform::protection::Pages;
 use ntux_platform::robust::{Fields, WakesAtDeath};
 
@@ -96,6 +97,14 @@ deviations! {
     NobodyIsGone => "identity: ends of threads",
     /// Everybody else is gone.
     EverybodyIsGone => "identity: ends of threads",
+    /// A process is said to live until its parent has waited for it.
+    SeesNoEnd => "ends: of children",
+    /// Everybody exits with 0.
+    ForgetsStatus => "ends: of children",
+    /// A bell ends no wait.
+    RingsForNobody => "ends: bells",
+    /// A bell rings for ever.
+    RingsForEver => "ends: bells",
     /// Pages are said to be wiped.
     WipesNothing => "pages: wiped in a child",
     /// All threads have one error number.
@@ -407,6 +416,39 @@ impl Identity for Deviating {
             () if is(Deviation::EverybodyIsGone) => pid != std::process::id() || thread != Here::thread_id(),
             () => Here::is_thread_gone(pid, thread),
         }
+    }
+}
+
+impl Processes for Deviating {
+    fn open(pid: u32) -> io::Result<OwnedFd> {
+        Here::open(pid)
+    }
+
+    fn has_ended(process: BorrowedFd<'_>) -> io::Result<bool> {
+        if is(Deviation::SeesNoEnd) { Ok(false) } else { Here::has_ended(process) }
+    }
+
+    fn end(process: BorrowedFd<'_>) -> io::Result<Option<End>> {
+        let end = Here::end(process)?;
+        Ok(if is(Deviation::ForgetsStatus) { end.map(|_| End::Exited(0)) } else { end })
+    }
+
+    fn bell() -> io::Result<OwnedFd> {
+        Here::bell()
+    }
+
+    fn ring(bell: BorrowedFd<'_>) {
+        if !is(Deviation::RingsForNobody) {
+            Here::ring(bell);
+        }
+    }
+
+    fn wait_for_end(bell: BorrowedFd<'_>, processes: &[BorrowedFd<'_>], deadline: Deadline) -> io::Result<()> {
+        Here::wait_for_end(bell, processes, deadline)?;
+        if is(Deviation::RingsForEver) {
+            Here::ring(bell);
+        }
+        Ok(())
     }
 }
 

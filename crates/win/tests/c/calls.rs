@@ -31,6 +31,7 @@ families! {
     names_are_of_the_process: "names.c";
     memory_says_which_pages_were_written: "memory.c";
     killed_and_stopped_processes_block_nobody: "kills.c";
+    processes_end_with_exit_codes: "processes.c";
     timers_are_due_and_call: "timers.c";
     forked_children_are_others: "forks.c";
     what_is_not_there_says_so: "refused.c";

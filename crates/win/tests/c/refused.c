@@ -10,7 +10,6 @@ int main(void)
 
     alarm(300);
     REFUSED(PLANT(0xffffffffu, 0), SuspendThread(GetCurrentThread()));
-    REFUSED(0, OpenProcess(SYNCHRONIZE, FALSE, (DWORD)getppid()) != NULL);
     REFUSED(FALSE, RegisterWaitForSingleObject(&handle, handle, NULL, NULL, 0, 0));
     REFUSED(FALSE, UnregisterWait(handle));
     REFUSED(FALSE, UnregisterWaitEx(handle, NULL));

@@ -5,6 +5,7 @@
 //! (`tests/contract.rs`). A check starts processes and threads; what does not happen within the time that it is given counts as
 //! not happening. Checks run one after the other: a process that one of them starts has the descriptors of whatever runs beside it.
 
+mod ends;
 mod identity;
 mod locks;
 mod memory;
@@ -56,6 +57,8 @@ pub fn checks<S: System>() -> Vec<Check> {
         check("identity: numbers of threads", identity::thread_numbers::<S>),
         check("identity: processes", identity::processes::<S>),
         check("identity: ends of threads", identity::ends_of_threads::<S>),
+        check("ends: of children", ends::of_children::<S>),
+        check("ends: bells", ends::bells::<S>),
         check("pages: wiped in a child", pages::wiped::<S>),
         check("pages: writable", pages::writable::<S>),
         check("pages: freed", pages::freed::<S>),

@@ -57,9 +57,10 @@ DWORD ntw_GetCurrentThreadId(void);
 HANDLE ntw_OpenThread(DWORD access, BOOL inherit, DWORD id);
 HANDLE ntw_GetCurrentProcess(void);
 DWORD ntw_GetCurrentProcessId(void);
-/* Of this process; of another one it is refused. */
+/* By the number that the system has given it. */
 HANDLE ntw_OpenProcess(DWORD access, BOOL inherit, DWORD id);
 DWORD ntw_GetProcessId(HANDLE process);
+/* What it exited with; 128 and the signal that has killed it. */
 BOOL ntw_GetExitCodeProcess(HANDLE process, LPDWORD code);
 
 /* They are called in the order of arrival, in the thread's alertable waits, and before it begins. */
