@@ -418,6 +418,97 @@ mod foreign_code {
     }
 }
 
+/// Below an emulator, which calls handlers with frames of its own, and may know no syscall user dispatch.
+#[cfg(target_arch = "x86_64")]
+mod emulated {
+    use super::*;
+
+    static EMULATOR: LazyLock<PathBuf> =
+        LazyLock::new(|| compile("c/emulator.c", &["-shared", "-fPIC", "-fno-stack-protector"]));
+
+    /// The library, and behind it what stands in for the system.
+    fn emulated(program: &Path, library: &Path) -> Command {
+        let both = std::env::join_paths([library, &**EMULATOR]).expect("paths without colons");
+        command(program, Path::new(&both))
+    }
+
+    /// As a Wine that goes on when the call fails.
+    fn refused(library: &Path, scenario: &str, state: &str, error: i32) -> Command {
+        let mut command = emulated(&FOREIGN_CODE, library);
+        command.args([scenario, state]).env("EMULATED_PRCTL", error.to_string());
+        command
+    }
+
+    #[test]
+    fn syscall_user_dispatch_is_refused() {
+        for error in [libc::ENOSYS, libc::EINVAL] {
+            for scenario in ["asynchronous", "a_fault", "in_waits", "runs_once", "raw_clone"] {
+                for state in ["refused", "refused-segment"] {
+                    let output = refused(&LIBRARY, scenario, state, error).output().expect("the program starts");
+                    let passed = matches!(output.status.code(), Some(0 | SAID_WHY_NOT));
+                    assert!(passed, "{scenario}, {state}, error {error}: {}", complaints(&output));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn frames_of_an_emulator() {
+        let signals = [
+            "blocking_handler",
+            "pulse_in_handler",
+            "blocked_thread_holds_up_nobody",
+            "reentrant_handler",
+            "restart_or_not",
+            "restarts_at_the_tail",
+            "thread_ends_in_handler",
+            "jumps_out_of_waits",
+            "tokens_are_conserved",
+            "values_arrive_in_order",
+            "masks_stacks_and_flags",
+            "actions_as_the_program_sees_them",
+            "defaults",
+            "many_different_handlers",
+        ];
+        let door = [
+            "out_of_all_queues",
+            "starts_again_at_the_end",
+            "handlers_wait",
+            "ends_in_a_handler",
+            "jumps_out_of_handlers",
+            "the_mask_is_the_one_before",
+            "numbers_arrive_in_order",
+            "nothing_is_lost_in_a_storm",
+            "threads_that_never_wait",
+        ];
+        for scenario in signals {
+            succeeds(emulated(&SIGNALS, &LIBRARY).arg(scenario));
+        }
+        for scenario in door {
+            succeeds(emulated(&DOOR, &LIBRARY).arg(scenario));
+        }
+    }
+
+    /// The harness is able to fail: neither a library that calls handlers on top of a queued wait passes, nor one that counts on
+    /// the C library's state before the handler.
+    #[test]
+    fn planted_bugs_are_caught() {
+        let library = variant("planted", &["--features", "planted"]);
+        for scenario in ["blocking_handler", "pulse_in_handler"] {
+            let output = emulated(&SIGNALS, &library).arg(scenario).output().expect("the program starts");
+            let failed_check = String::from_utf8_lossy(&output.stderr).contains("failed: ");
+            assert!(!output.status.success() && failed_check, "{scenario}: {}", complaints(&output));
+        }
+        let early = variant("planted-early", &["--features", "planted-early"]);
+        let ended = |state| refused(&early, "a_fault", state, libc::ENOSYS).status().expect("it starts");
+        assert!(ended("refused").success() && !ended("refused-segment").success());
+        // Nor is an emulator taken for one that puts back the mask.
+        let mut lost = emulated(&DOOR, &LIBRARY);
+        let output = lost.arg("the_mask_is_the_one_before").env("EMULATED_MASK", "lost").output();
+        assert!(!output.expect("the program starts").status.success());
+    }
+}
+
 /// What some kernels lack is replaced by something else.
 #[test]
 fn everything_holds_without_what_old_kernels_lack() {

@@ -3,6 +3,8 @@
  * but the C library's text are refused ("dispatch"), the thread pointer is another one ("segment"), or both. The handlers
  * put things right with their first instructions, as Wine's do, and wrong again with their last.
  *
+ * Under an emulator that knows no syscall user dispatch ("refused", "refused-segment") the program goes on without, as Wine does.
+ *
  * Arguments: the scenario, and the state ("plain": the thread as it is). Ends with 77 if the system has no such state. */
 #include "device.h"
 #include "../../../platform/tests/skips/skips.h"
@@ -20,7 +22,7 @@
 #endif
 enum { NOT_HERE = 77, FOREIGN_PAGES = 0x10000 };
 
-static int device, dispatches, segments;
+static int device, dispatches, segments, refused;
 static unsigned short selector;
 static unsigned long own_base;
 /* The kernel reads it at every system call: 0 allows, 1 refuses. */
@@ -71,6 +73,8 @@ static void prepare(void)
 {
     unsigned long text[2] = {0, 0};
     CHECK(dl_iterate_phdr(library_text, text) == 1 && text[1]);
+    if (refused)
+        CHECK(prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, text[0], text[1], &refuse) == -1 && (errno == ENOSYS || errno == EINVAL));
     if (dispatches && prctl(PR_SET_SYSCALL_USER_DISPATCH, 1, text[0], text[1], &refuse) != 0) {
         skip("syscall-user-dispatch", "foreign_code", "this kernel has none (errno %d)", errno);
         _exit(NOT_HERE);
@@ -344,7 +348,8 @@ int main(int argc, char **argv)
     CHECK(argc == 3);
     watchdog(100);
     dispatches = strcmp(argv[2], "dispatch") == 0 || strcmp(argv[2], "both") == 0;
-    segments = strcmp(argv[2], "segment") == 0 || strcmp(argv[2], "both") == 0;
+    segments = strcmp(argv[2], "segment") == 0 || strcmp(argv[2], "both") == 0 || strcmp(argv[2], "refused-segment") == 0;
+    refused = strncmp(argv[2], "refused", strlen("refused")) == 0;
     device = open_device();
     CHECK(set(event(device, 0, 0)) == 0); /* this thread is known */
     prepare();
