@@ -373,7 +373,9 @@ impl Recording {
             _ => format!("{}/{}", arena + 1, arenas.traced[arena].objects.name(slot)),
         };
         let thread = |number| self.threads.name(number);
-        let mut account = self.summary.account(now.saturating_sub(self.start_ns), lost, object, thread);
+        let mut account = self
+            .summary
+            .account(now.saturating_sub(self.start_ns), lost, object, thread, |number| self.threads.process(number));
         account.late = self.was_late;
         account.waiting_since_before = arenas.traced.iter().map(|traced| traced.wait_since_before(self.start_ns)).sum();
         account.problem = arenas.traced.is_empty().then(|| match &arenas.trouble {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! `ntux why`: which thread waits for which, and what is wrong.
 
+mod addresses;
 mod chain;
+mod cycle;
 mod log;
+mod memory;
 mod names;
 mod text;
 mod trouble;
@@ -45,6 +48,9 @@ use verdict::Verdict;
 ///
 /// For a process, it also says what each waiting thread waits for, who owns that, and what the owner waits for in turn.
 ///
+/// In an arena of Wine it also lists the threads that wait for no object, but for a critical section, an SRW lock, a condition variable
+/// or an address. With `--memory` it reads which from the memory of the programs, and finds deadlocks over critical sections.
+///
 /// It knows which thread the owner of a mutex is once that thread has had to wait with its owner id: ntux records
 /// nothing that would cost a program time.
 #[derive(Args)]
@@ -53,6 +59,10 @@ pub struct Arguments {
     /// A process, one of its threads, or an arena: as for `ntux inspect`. Without it, everything on this machine that you may see.
     #[arg(value_name = "PID[/TID]|PID:FD|FILE")]
     target: Option<Target>,
+    /// Also read the memory of Windows programs: which critical section, SRW lock or address a thread waits for, and who owns it. Nothing is
+    /// changed or stopped. You must be allowed to trace them (`kernel.yama.ptrace_scope`).
+    #[arg(long)]
+    memory: bool,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
@@ -66,6 +76,7 @@ Examples:
   ntux why
   ntux why $(pidof -s wineserver)
   ntux why 4711/4713
+  ntux why --memory $(pidof -s game.exe)
   ntux why --json 4711 | jq '.arenas[].findings[] | select(.kind == \"deadlock\").threads'";
 
 /// Prints what is wrong.
@@ -91,7 +102,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
         Ok(examined) => examined,
         Err(error) => return say::failed(format_args!("cannot read the arena: {error}")),
     };
-    let verdict = Verdict::of(&examined, arguments.target.as_ref());
+    let verdict = Verdict::of(&examined, arguments.target.as_ref(), arguments.memory);
     let status = if verdict.is_something_wrong() { ExitCode::from(NO) } else { ExitCode::SUCCESS };
     match arguments.json {
         true => say::json(VERSION, &verdict, status),
@@ -101,5 +112,5 @@ pub fn why(arguments: &Arguments) -> ExitCode {
 
 /// What a thread waits for, and for whom, in lines.
 pub fn chain_text(scene: &Scene, case: &Case<'_>, waiter: u32) -> String {
-    text::chain(&Follower::new(scene, case, &Logs::default()).follow(waiter))
+    text::chain(&Follower::new(scene, case, &Logs::default(), &[]).follow(waiter))
 }

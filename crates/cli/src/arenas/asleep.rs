@@ -8,7 +8,7 @@ use std::fs;
 
 use ntux_sync::inspect::View;
 
-use super::proc::Stat;
+use super::proc::{Stat, SystemCall};
 use super::processes::Process;
 
 /// None: the system does not tell. It tells only a process that may trace the thread.
@@ -17,20 +17,12 @@ pub fn sleeps_on_its_word(process: &Process, own: u32, view: &View, waiter: u32)
     if Stat::read(&format!("{thread}/stat"))?.state != 'S' {
         return Some(false);
     }
-    let address = match first_argument(&fs::read_to_string(format!("{thread}/syscall")).ok()?) {
-        Some(address) => address,
-        None => return Some(false),
-    };
+    // The place of the futex, if it is a futex call.
+    let call = SystemCall::parse(&fs::read_to_string(format!("{thread}/syscall")).ok()?);
+    let Some(SystemCall { arguments: [address, ..], .. }) = call else { return Some(false) };
     let maps = fs::read_to_string(format!("{thread}/maps")).ok()?;
     let place = maps.lines().find_map(|line| place_in_file(line, view.file().inode, address));
     Some(place.is_some() && place == view.word_of(waiter))
-}
-
-/// The first argument of the system call in which a thread sleeps: the place of the futex, if it is a futex call. None: it is in no call.
-fn first_argument(call: &str) -> Option<u64> {
-    let mut fields = call.split_whitespace();
-    fields.next()?.parse::<u32>().ok()?;
-    u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok()
 }
 
 /// Which place of this file lies at an address, if this mapping has it.
@@ -60,13 +52,12 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_in_no_call_has_no_argument() {
-        assert_eq!(
-            first_argument("202 0x7f0000001010 0x189 0x7 0x0 0x0 0xffffffff 0x7ffe 0x7f00\n"),
-            Some(0x7f00_0000_1010)
-        );
+    fn a_thread_in_no_call_has_no_arguments() {
+        let call =
+            SystemCall::parse("202 0x7f0000001010 0x189 0x7 0x0 0x0 0xffffffff 0x7ffe 0x7f00\n").expect("a call");
+        assert_eq!((call.number, call.arguments[..3].to_vec()), (202, vec![0x7f00_0000_1010, 0x189, 7]));
         for call in ["running\n", "-1 0x7ffe 0x7f00\n", ""] {
-            assert_eq!(first_argument(call), None, "{call}");
+            assert_eq!(SystemCall::parse(call), None, "{call}");
         }
     }
 }

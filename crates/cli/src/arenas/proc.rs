@@ -31,6 +31,31 @@ impl Stat {
     }
 }
 
+/// The system call in which a thread sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SystemCall {
+    pub number: u32,
+    pub arguments: [u64; 6],
+}
+
+impl SystemCall {
+    /// Returns None if the thread is in no call, or the system does not tell: it tells only a process that may trace the thread.
+    pub fn of(pid: u32, thread: u32) -> Option<SystemCall> {
+        SystemCall::parse(&text(format!("/proc/{pid}/task/{thread}/syscall"))?)
+    }
+
+    /// What the kernel writes: the number, six arguments, and two places that do not matter here.
+    pub fn parse(text: &str) -> Option<SystemCall> {
+        let mut fields = text.split_whitespace();
+        let number = fields.next()?.parse().ok()?;
+        let mut arguments = [0; 6];
+        for argument in &mut arguments {
+            *argument = u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok()?;
+        }
+        Some(SystemCall { number, arguments })
+    }
+}
+
 /// Returns true if a file below /proc exists, or if that cannot be told.
 pub fn is_there(path: &str) -> bool {
     fs::exists(path).unwrap_or(true)

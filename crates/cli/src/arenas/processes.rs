@@ -16,6 +16,11 @@ use serde::Serialize;
 use super::proc::{self, Stat, is_there, own_number};
 use super::tables::{self, Table, is_shared_memory};
 
+/// What Wine's server is called.
+pub const WINESERVER: &str = "wineserver";
+/// The kernel keeps so many letters of a name.
+const SHORT_NAME: usize = 15;
+
 /// A process that shares the arena and can be seen from here.
 pub struct Process {
     /// Its number here.
@@ -60,7 +65,7 @@ impl Process {
             Some((own, Thread { number, name, fate, switches }))
         };
         let threads = tasks.filter_map(|task| thread(task.ok()?.file_name().to_str()?.parse().ok()?)).collect();
-        Process { pid, name: proc::name(pid), threads, is_near, clock_ahead_ns: clock_ahead_ns(pid) }
+        Process { pid, name: name(pid), threads, is_near, clock_ahead_ns: clock_ahead_ns(pid) }
     }
 
     /// A thread, given its number in its own namespace.
@@ -76,6 +81,15 @@ impl Process {
             Some(thread) => Some(thread.fate),
             None => has_ended().then_some(Fate::Gone),
         }
+    }
+
+    pub fn threads(&self) -> impl Iterator<Item = &Thread> {
+        self.threads.values()
+    }
+
+    /// It is Wine's server.
+    pub fn is_wineserver(&self) -> bool {
+        self.name.starts_with(WINESERVER)
     }
 
     /// The threads that somebody has stopped.
@@ -113,6 +127,23 @@ impl Process {
         found.sort_by_key(|(descriptor, _)| descriptor.fd);
         found
     }
+}
+
+/// The name of a process, also if the kernel has cut it off: then its command line begins with a path to it, of Windows or of Unix.
+pub fn name(pid: u32) -> String {
+    let short = proc::name(pid);
+    if short.len() < SHORT_NAME {
+        return short;
+    }
+    let command = fs::read(Entry::of(pid).path(format_args!("cmdline")).to_path());
+    command.ok().and_then(|command| long_name(&short, &command)).unwrap_or(short)
+}
+
+/// The name of which this is the beginning, at the end of the first word of a command line.
+fn long_name(short: &str, command: &[u8]) -> Option<String> {
+    let word = String::from_utf8_lossy(command.split(|&byte| byte == 0).next()?).into_owned();
+    let name = word.rsplit(['/', '\\']).next()?;
+    name.starts_with(short).then(|| name.to_owned())
 }
 
 /// A descriptor of a process, or of a thread that has its own table ([`Table::number`]).
@@ -187,4 +218,22 @@ fn monotonic_offset_ns(text: &str) -> Option<i64> {
     let mut fields = text.lines().find(|line| line.starts_with("monotonic"))?.split_whitespace().skip(1);
     let (seconds, nanoseconds): (i64, i64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_cut_off_is_found_in_the_command_line() {
+        let names = [
+            (&b"C:\\windows\\system32\\presentationhost.exe\0-Embedding\0"[..], Some("presentationhost.exe")),
+            (b"/opt/games/presentationhost\0", Some("presentationhost")),
+            (b"C:\\other.exe\0", None),
+            (b"", None),
+        ];
+        for (command, name) in names {
+            assert_eq!(long_name("presentationhos", command).as_deref(), name);
+        }
+    }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::printable::printable;
 
 use super::asleep::sleeps_on_its_word;
-use super::processes::{Descriptor, PeerProcesses, Process, Thread};
+use super::processes::{Descriptor, PeerProcesses, Process, Thread, WINESERVER};
 
 /// What was seen, and what /proc says of it.
 pub struct Scene {
@@ -34,6 +34,24 @@ pub struct Names {
     processes: HashMap<u32, Process>,
     descriptors: HashMap<u64, Vec<Descriptor>>,
     devices: Vec<Descriptor>,
+}
+
+/// How the number that owns a mutex is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Owners {
+    #[default]
+    Numbers,
+    /// In an arena of Wine the number is that of a Windows thread. Wine's logs write it so.
+    WindowsThreads,
+}
+
+impl Owners {
+    pub fn text(self, owner: u32) -> String {
+        match self {
+            Owners::Numbers => format!("owner {owner}"),
+            Owners::WindowsThreads => format!("thread {owner:04x}"),
+        }
+    }
 }
 
 /// A thread that has a place, as it is called here if it can be seen, else in its own namespace.
@@ -68,6 +86,13 @@ pub struct Creator {
     pub pid: u32,
     pub name: Option<String>,
     pub ended: bool,
+}
+
+impl Creator {
+    /// Then nothing is said by that: it makes all objects of its prefix.
+    pub fn is_wineserver(&self) -> bool {
+        self.name.as_deref().is_some_and(|name| name.starts_with(WINESERVER))
+    }
 }
 
 impl fmt::Display for Creator {
@@ -173,6 +198,20 @@ impl Scene {
         let times = self.snapshot.waiters.iter().filter_map(|waiter| waiter.asleep_since);
         self.now = times.chain(self.snapshot.wakes.iter().map(|wake| wake.at)).max().unwrap_or(0);
         self.snapshot.peers.iter_mut().for_each(|peer| peer.presence = Presence::Unknown);
+    }
+
+    /// The processes that take part and can be seen.
+    pub fn processes(&self) -> impl Iterator<Item = &Process> {
+        self.snapshot.peers.iter().filter_map(|peer| self.names.process(peer.index))
+    }
+
+    /// The arena is that of a Wine, whose server takes part.
+    pub fn is_of_wine(&self) -> bool {
+        self.processes().any(Process::is_wineserver)
+    }
+
+    pub fn owners(&self) -> Owners {
+        if self.is_of_wine() { Owners::WindowsThreads } else { Owners::Numbers }
     }
 
     /// For how many seconds a thread has slept in its wait.

@@ -5,6 +5,7 @@ use ntux_sync::Kind;
 use ntux_sync::inspect::{Mode, Value, WaitView};
 use serde::Serialize;
 
+use super::scene::Owners;
 use super::words;
 
 /// Kind and state of an object.
@@ -66,12 +67,12 @@ impl State {
         }
     }
 
-    pub fn text(self) -> String {
+    pub fn text(self, owners: Owners) -> String {
         match self {
             State::Semaphore { count, max } => format!("{count} of {max}"),
             State::Mutex { abandoned: true, .. } => "abandoned".to_owned(),
             State::Mutex { owner: 0, .. } => "free".to_owned(),
-            State::Mutex { owner, .. } => format!("owner {owner}"),
+            State::Mutex { owner, .. } => owners.text(owner),
             State::AutoResetEvent { signaled: true } | State::ManualResetEvent { signaled: true } => {
                 "signaled".to_owned()
             }

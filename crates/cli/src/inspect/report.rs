@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use crate::arenas::examine::Examined;
 use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Creator, Doer, Person, Scene};
+use crate::arenas::scene::{Creator, Doer, Owners, Person, Scene};
 use crate::arenas::signaled::When;
 use crate::arenas::state::{State, Wait};
 use crate::arenas::words::{self, Word};
@@ -32,6 +32,9 @@ pub struct Arena<'a> {
     pub objects: Items<'a>,
     pub threads: Vec<Thread>,
     pub wait_all: WaitAll,
+    /// How the owners of mutexes are written in text.
+    #[serde(skip)]
+    pub written: Owners,
 }
 
 #[derive(Serialize)]
@@ -205,6 +208,7 @@ impl Arena<'_> {
             processes: snapshot.peers.iter().map(|peer| seen.peer(peer)).collect(),
             threads: threads.filter(|thread| only.is_none_or(|object| thread.has_to_do_with(object))).collect(),
             wait_all: WaitAll::of(&snapshot.admission),
+            written: examined.scene.owners(),
             objects: Items { rates: examined.rates(), seen, only },
         }
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::report::{Arena, Half, Item, Peer, Report, Thread};
 use crate::arenas::find::Target;
-use crate::arenas::scene::{Creator, Person, long, times};
+use crate::arenas::scene::{Creator, Owners, Person, long, times};
 use crate::arenas::state::{State, Wait};
 use crate::arenas::words::Word;
 use crate::page::paragraph;
@@ -82,7 +82,7 @@ fn write_arena(out: &mut dyn Write, arena: &Arena<'_>, focus: Focus) -> io::Resu
     line(out, "      #   kind       state                      waiting  descriptors (PID:FD)")?;
     let mut listed = Vec::new();
     for item in arena.objects.iter().filter(|item| focus.shows(item)) {
-        write_item(out, &item)?;
+        write_item(out, &item, arena.written)?;
         listed.push(item.slot);
     }
     omit(out, focus.omission(objects - listed.len(), "object"))?;
@@ -109,7 +109,7 @@ fn write_threads(
     let meant = arena.threads.iter().filter(|thread| is_meant(thread));
     let (shown, left_out): (Vec<&Thread>, Vec<_>) = meant.partition(|thread| focus.shows_thread(thread, listed));
     for thread in shown {
-        write_thread(out, thread)?;
+        write_thread(out, thread, arena.written)?;
     }
     omit(out, focus.omission(left_out.len(), "thread"))
 }
@@ -129,8 +129,8 @@ fn peer_line(peer: &Peer) -> String {
     format!("{:8}  {:16}  {:7}  {}", peer.pid, printable(name), peer.state, list(peer.devices.iter()))
 }
 
-fn write_item(out: &mut dyn Write, item: &Item) -> io::Result<()> {
-    let (kind, state) = (item.state.kind(), state_text(item.state));
+fn write_item(out: &mut dyn Write, item: &Item, written: Owners) -> io::Result<()> {
+    let (kind, state) = (item.state.kind(), state_text(item.state, written));
     let life = if item.life == Life::Live { String::new() } else { format!(" ({})", item.life.word()) };
     let descriptors = list(item.descriptors.iter().map(|descriptor| format!("{}:{}", descriptor.pid, descriptor.fd)));
     let start = format!("{:>7}   {kind:9}  {:26} {:>7}  ", item.slot, state + &life, item.waiting.len());
@@ -139,10 +139,10 @@ fn write_item(out: &mut dyn Write, item: &Item) -> io::Result<()> {
     if remark.is_empty() { Ok(()) } else { wrapped(out, INDENT, INDENT, &remark) }
 }
 
-fn state_text(state: State) -> String {
+fn state_text(state: State, written: Owners) -> String {
     match state {
-        State::Mutex { owner: 1.., count, abandoned: false } => format!("{}, {}", state.text(), times(count)),
-        _ => state.text(),
+        State::Mutex { owner: 1.., count, abandoned: false } => format!("{}, {}", state.text(written), times(count)),
+        _ => state.text(written),
     }
 }
 
@@ -193,16 +193,17 @@ fn remarks(item: &Item) -> String {
     remarks.join("; ")
 }
 
-/// Returns false if the descriptors tell who created an object: only this process has any.
+/// Returns false if the descriptors tell who created an object, because only this process has any, or if Wine's server did, which creates all.
 fn is_news(creator: &Creator, item: &Item) -> bool {
-    item.descriptors.is_empty() || item.descriptors.iter().any(|descriptor| descriptor.pid != creator.pid)
+    let tells = item.descriptors.is_empty() || item.descriptors.iter().any(|descriptor| descriptor.pid != creator.pid);
+    tells && !creator.is_wineserver()
 }
 
-fn write_thread(out: &mut dyn Write, thread: &Thread) -> io::Result<()> {
+fn write_thread(out: &mut dyn Write, thread: &Thread, written: Owners) -> io::Result<()> {
     let name = thread.person.name.as_deref().unwrap_or("-");
     let start = format!(" {:17}  {:16}  ", thread.person.to_string(), printable(name));
     let what = match (&thread.wait, &thread.request) {
-        (Some(wait), _) => wait_text(wait, thread),
+        (Some(wait), _) => wait_text(wait, thread, written),
         (None, Some(request)) => format!("has this carried out: {request}"),
         (None, None) if thread.wake_owed => given_text(thread),
         (None, None) => thread.state.word().to_owned(),
@@ -215,7 +216,7 @@ fn given_text(thread: &Thread) -> String {
     format!("was given {what}, and has not been woken yet")
 }
 
-fn wait_text(wait: &Wait, thread: &Thread) -> String {
+fn wait_text(wait: &Wait, thread: &Thread, written: Owners) -> String {
     let objects = list(wait.objects.iter().map(|&object| format!("#{}", Object(object).index())));
     let mut text = match (wait.objects.len(), wait.mode) {
         (0, _) => "nothing but its alert".to_owned(),
@@ -226,7 +227,7 @@ fn wait_text(wait: &Wait, thread: &Thread) -> String {
     if let Some(alert) = wait.alert {
         let _ = write!(text, ", alert #{}", Object(alert).index());
     }
-    let _ = write!(text, "; as owner {}", wait.owner);
+    let _ = write!(text, "; as {}", written.text(wait.owner));
     if let Some(seconds) = thread.asleep_s {
         let _ = write!(text, "; for {}", long(seconds));
     }

@@ -272,7 +272,7 @@ fn object_page(arena: &Watched, object: Object) -> Option<String> {
     let scene = arena.scene.as_ref()?;
     let seen = scene.snapshot.object(object.index()).filter(|seen| seen.object == object)?;
     let now = State::of(&seen.value);
-    let mut page = format!("{} #{}: {}\n", now.kind(), object.index(), now.text());
+    let mut page = format!("{} #{}: {}\n", now.kind(), object.index(), now.text(scene.owners()));
     let descriptors = scene.names.descriptors(object).iter();
     let names: Vec<String> = descriptors.map(|one| format!("{}:{}", one.pid, one.fd)).collect();
     if !names.is_empty() {
@@ -287,7 +287,7 @@ fn object_page(arena: &Watched, object: Object) -> Option<String> {
             true => taker().unwrap_or_else(|| "a thread that has never waited".to_owned()),
             false => owners.join(", "),
         };
-        let _ = writeln!(page, "owner {}, {}: {owners}", mutex.owner, times(mutex.count));
+        let _ = writeln!(page, "{}, {}: {owners}", scene.owners().text(mutex.owner), times(mutex.count));
     }
     let _ = writeln!(page, "\nwaiting, in the order of arrival: {}", seen.waiting().count());
     for entry in seen.waiting() {

@@ -137,7 +137,7 @@ impl<'a> Row<'a> {
         vec![
             object.object.index().to_string(),
             state.kind().to_owned(),
-            state.text(),
+            state.text(self.scene.owners()),
             rate(self.measure.rate),
             self.measure.queue.to_string(),
             format!("{:.1}", self.measure.average),

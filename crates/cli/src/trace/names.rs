@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::arenas::proc;
+use crate::arenas::{proc, processes};
 use crate::printable::printable;
 use ntux_sync::inspect::Snapshot;
 use ntux_sync::trace::Operation;
@@ -13,6 +13,8 @@ use ntux_sync::trace::Operation;
 pub struct Thread {
     pub pid: u32,
     pub name: String,
+    /// What its process is called.
+    pub program: String,
 }
 
 /// Threads by their numbers, asked for as soon as they are met: they may end.
@@ -32,11 +34,19 @@ impl Threads {
             unknown if unknown.is_empty() => "thread".to_owned(),
             name => printable(&name),
         };
-        Some(self.0.entry(thread).or_insert(Thread { pid, name }))
+        let program = printable(&processes::name(pid));
+        Some(self.0.entry(thread).or_insert(Thread { pid, name, program }))
     }
 
     pub fn get(&self, thread: u32) -> Option<&Thread> {
         self.0.get(&thread)
+    }
+
+    /// The process of a thread: its number, and "name 4711".
+    pub fn process(&self, thread: u32) -> (u32, String) {
+        self.get(thread).map_or((thread, format!("process of thread {thread}")), |known| {
+            (known.pid, format!("{} {}", known.program, known.pid))
+        })
     }
 
     /// "name 4711"

@@ -35,7 +35,7 @@ impl<W: Write> Perfetto<W> {
 
     /// Says what a thread and its process are called.
     pub fn thread(&mut self, number: u32, thread: &Thread) {
-        let Thread { pid, name } = thread;
+        let Thread { pid, name, .. } = thread;
         self.event(&json!({"ph": "M", "name": "thread_name", "pid": pid, "tid": number, "args": {"name": name}}));
         if *pid == number {
             self.event(&json!({"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}}));

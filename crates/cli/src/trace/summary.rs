@@ -51,6 +51,8 @@ pub struct Handed {
 pub struct Summary {
     objects: HashMap<(usize, u32), Waited>,
     pairs: HashMap<(u32, u32), Handed>,
+    /// How often each thread has waited, and how long in all.
+    waiters: HashMap<u32, (u64, u64)>,
 }
 
 impl Summary {
@@ -70,6 +72,9 @@ impl Summary {
         waited.still_waiting += u64::from(wait.end == End::Open);
         waited.end_lost += u64::from(wait.end == End::Unknown);
         waited.turns.extend([(wait.from_ns, 1), (wait.to_ns, -1)]);
+        let (waits, total_ns) = self.waiters.entry(wait.thread).or_default();
+        *waits += 1;
+        *total_ns = total_ns.saturating_add(took);
         if let Some(grant) = wait.by {
             let late = wait.to_ns.saturating_sub(grant.at_ns);
             let handed = self.pairs.entry((grant.thread, wait.thread)).or_default();
@@ -85,13 +90,15 @@ impl Summary {
         waited.largest_herd = waited.largest_herd.max(signal.granted);
     }
 
-    /// Puts names to all of it. `elapsed_ns`: how long was traced; `lost`: events that were lost.
+    /// Puts names to all of it. `elapsed_ns`: how long was traced; `lost`: events that were lost; `process`: the number and the name of a
+    /// thread's process.
     pub fn account(
         &self,
         elapsed_ns: u64,
         lost: u64,
         object: impl Fn(usize, u32) -> String,
         thread: impl Fn(u32) -> String,
+        process: impl Fn(u32) -> (u32, String),
     ) -> Account {
         let waited_for = self.objects.iter().filter(|(_, waited)| waited.waits > 0);
         let mut objects: Vec<_> = waited_for
@@ -103,13 +110,32 @@ impl Summary {
             by_thread: by,
             woken: thread(woken),
             woken_thread: woken,
+            pid: process(woken).0,
             mean_ns: handed.total_ns / handed.times,
             handed: handed.clone(),
         };
         let mut pairs: Vec<_> = self.pairs.iter().map(pair).collect();
         pairs.sort_by_key(|pair| (u64::MAX - pair.handed.times, pair.by_thread, pair.woken_thread));
         let waits = objects.iter().map(|object| object.waited.waits).sum();
-        Account { elapsed_ns, lost_events: lost, waits, objects, pairs, ..Account::default() }
+        let processes = self.processes(process);
+        Account { elapsed_ns, lost_events: lost, waits, processes, objects, pairs, ..Account::default() }
+    }
+
+    /// The processes whose threads have waited, the one that waited longest in all first.
+    fn processes(&self, process: impl Fn(u32) -> (u32, String)) -> Vec<Process> {
+        let mut processes: Vec<Process> = Vec::new();
+        for (&thread, &(waits, total_ns)) in &self.waiters {
+            let (pid, name) = process(thread);
+            match processes.iter_mut().find(|known| known.pid == pid) {
+                Some(known) => {
+                    known.waits += waits;
+                    known.total_ns = known.total_ns.saturating_add(total_ns);
+                }
+                None => processes.push(Process { pid, name, waits, total_ns }),
+            }
+        }
+        processes.sort_by_key(|process| (u64::MAX - process.total_ns, process.pid));
+        processes
     }
 }
 
@@ -120,6 +146,8 @@ pub struct Account {
     pub lost_events: u64,
     /// Waits that slept.
     pub waits: u64,
+    /// The process whose threads waited longest in all comes first.
+    pub processes: Vec<Process>,
     /// The object with the longest waits in all comes first.
     pub objects: Vec<Object>,
     /// The threads that have woken another one, the most frequent first.
@@ -130,6 +158,15 @@ pub struct Account {
     pub waiting_since_before: usize,
     /// Why nothing could be traced.
     pub problem: Option<String>,
+}
+
+/// A process whose threads slept.
+#[derive(Serialize)]
+pub struct Process {
+    pub pid: u32,
+    pub name: String,
+    pub waits: u64,
+    pub total_ns: u64,
 }
 
 /// An object for which threads slept.
@@ -153,6 +190,8 @@ pub struct Pair {
     pub by_thread: u32,
     pub woken: String,
     pub woken_thread: u32,
+    /// The process of the woken thread.
+    pub pid: u32,
     #[serde(flatten)]
     pub handed: Handed,
     /// From the grant until the woken thread ran.
@@ -196,6 +235,7 @@ impl Account {
         }
         text.push('\n');
         if self.waits > 0 {
+            self.by_process(&mut text);
             self.by_object(&mut text);
             self.by_pair(&mut text);
         }
@@ -241,22 +281,41 @@ impl Account {
         left_out(text, self.objects.len());
     }
 
+    /// The processes that waited, if there are several: so the one that is meant is told from those beside it.
+    fn by_process(&self, text: &mut String) {
+        if self.processes.len() < 2 {
+            return;
+        }
+        let _ = writeln!(text, "\n{:<44} {:>8} {:>9}", "process", "waits", "in all");
+        for process in self.processes.iter().take(ROWS) {
+            let _ = writeln!(text, "{:<44} {:>8} {:>9}", process.name, process.waits, time(process.total_ns));
+        }
+        left_out(text, self.processes.len());
+    }
+
+    /// The threads of each process together.
     fn by_pair(&self, text: &mut String) {
         if self.pairs.is_empty() {
             return;
         }
         let _ = writeln!(text, "\n{:<44} {:>8} {:>18} {:>9}", "woken by", "times", "until it ran: mean", "longest");
-        for pair in self.pairs.iter().take(ROWS) {
-            let _ = writeln!(
-                text,
-                "{:<44} {:>8} {:>18} {:>9}",
-                format!("{} -> {}", pair.by, pair.woken),
-                pair.handed.times,
-                time(pair.mean_ns),
-                time(pair.handed.longest_ns),
-            );
+        for process in &self.processes {
+            let pairs: Vec<&Pair> = self.pairs.iter().filter(|pair| pair.pid == process.pid).collect();
+            if self.processes.len() > 1 && !pairs.is_empty() {
+                let _ = writeln!(text, "{}:", process.name);
+            }
+            for pair in pairs.iter().take(ROWS) {
+                let _ = writeln!(
+                    text,
+                    "{:<44} {:>8} {:>18} {:>9}",
+                    format!("{} -> {}", pair.by, pair.woken),
+                    pair.handed.times,
+                    time(pair.mean_ns),
+                    time(pair.handed.longest_ns),
+                );
+            }
+            left_out(text, pairs.len());
         }
-        left_out(text, self.pairs.len());
     }
 }
 

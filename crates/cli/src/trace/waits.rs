@@ -43,7 +43,7 @@ pub struct Grant {
     pub thread: u32,
     pub at_ns: u64,
     /// The object that was given; none for all.
-    object: Option<u32>,
+    pub object: Option<u32>,
 }
 
 /// An operation on an object that somebody waited for.

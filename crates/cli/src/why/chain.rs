@@ -9,6 +9,7 @@ use ntux_sync::inspect::{LastSignal, Mode, WaitView, WakeView};
 use ntux_sync::trace::Operation;
 use serde::Serialize;
 
+use super::addresses::{AddressWait, Subject};
 use super::log::{Entry, Logs};
 use super::names::{Party, Thing};
 use crate::arenas::scene::{Doer, Scene};
@@ -38,6 +39,8 @@ pub struct Chain {
     pub mode: Option<Mode>,
     pub waits_for: Vec<Step>,
     pub alert: Option<Thing>,
+    /// What it waits for in its program's memory, if that is seen.
+    pub address_wait: Option<Subject>,
 }
 
 /// An object that a thread waits for.
@@ -84,13 +87,14 @@ pub struct Follower<'a> {
     scene: &'a Scene,
     case: &'a Case<'a>,
     logs: &'a Logs,
+    address_waits: &'a [AddressWait],
     met: HashSet<u32>,
     signals: HashMap<Object, (LastSignal, When)>,
 }
 
 impl<'a> Follower<'a> {
-    pub fn new(scene: &'a Scene, case: &'a Case<'a>, logs: &'a Logs) -> Follower<'a> {
-        Follower { scene, case, logs, met: HashSet::new(), signals: HashMap::new() }
+    pub fn new(scene: &'a Scene, case: &'a Case<'a>, logs: &'a Logs, address_waits: &'a [AddressWait]) -> Follower<'a> {
+        Follower { scene, case, logs, address_waits, met: HashSet::new(), signals: HashMap::new() }
     }
 
     pub fn follow(&mut self, waiter: u32) -> Chain {
@@ -109,7 +113,10 @@ impl<'a> Follower<'a> {
             mode: None,
             waits_for: Vec::new(),
             alert: None,
+            address_wait: None,
         };
+        let is_its = |wait: &&AddressWait| (Some(wait.pid), Some(wait.thread)) == (chain.party.pid, chain.party.thread);
+        chain.address_wait = self.address_waits.iter().find(is_its).map(|wait| wait.subject.clone());
         let Some(place) = self.scene.snapshot.waiter(waiter) else { return chain };
         (chain.asleep_s, chain.ends_in_s) = (self.scene.asleep_s(place), self.scene.ends_in_s(place));
         let WaitView::Objects { owner, mode, objects, alert } = &place.wait else { return chain };

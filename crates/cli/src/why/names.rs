@@ -4,8 +4,9 @@
 use ntux_sync::{Kind, Object};
 use serde::Serialize;
 
-use crate::arenas::processes::Descriptor;
-use crate::arenas::scene::{Creator, Doer, Scene};
+use super::addresses::AddressWait;
+use crate::arenas::processes::{Descriptor, Process};
+use crate::arenas::scene::{Creator, Doer, Owners, Scene};
 use crate::printable::printable;
 
 /// Descriptors by which an object is named.
@@ -21,6 +22,8 @@ pub struct Party {
     pub name: Option<String>,
     /// In whose name it waits, or last did.
     pub owner: u32,
+    #[serde(skip)]
+    pub owners: Owners,
 }
 
 /// An object.
@@ -32,6 +35,9 @@ pub struct Thing {
     pub descriptors: Vec<Descriptor>,
     /// None: unknown.
     pub creator: Option<Creator>,
+    /// It was made by Wine's server, as all are: then those for whom, as far as that is known.
+    #[serde(skip)]
+    pub users: Option<Vec<String>>,
 }
 
 /// A thread that is stopped.
@@ -47,7 +53,8 @@ impl Party {
     pub fn of(scene: &Scene, waiter: u32) -> Party {
         let person = scene.person(waiter);
         let owner = scene.snapshot.waiter(waiter).map_or(0, |waiter| waiter.owner);
-        Party { waiter: Some(waiter), pid: person.pid, thread: person.thread, name: person.name, owner }
+        let owners = scene.owners();
+        Party { waiter: Some(waiter), pid: person.pid, thread: person.thread, name: person.name, owner, owners }
     }
 
     pub fn all(scene: &Scene, waiters: &[u32]) -> Vec<Party> {
@@ -56,11 +63,30 @@ impl Party {
 
     /// The thread that owns a mutex, with a place or without.
     pub fn owner(scene: &Scene, mutex: Object, owner: u32, place: Option<u32>) -> Party {
+        let owners = scene.owners();
         let taker = || match scene.doer(mutex) {
-            Some(Doer { pid, thread, name, .. }) => Party { waiter: None, pid, thread: Some(thread), name, owner },
-            None => Party { waiter: None, pid: None, thread: None, name: None, owner },
+            Some(Doer { pid, thread, name, .. }) => {
+                Party { waiter: None, pid, thread: Some(thread), name, owner, owners }
+            }
+            None => Party { waiter: None, pid: None, thread: None, name: None, owner, owners },
         };
         place.map_or_else(taker, |place| Party::of(scene, place))
+    }
+
+    /// A thread that waits for no object.
+    pub fn of_address_wait(scene: &Scene, wait: &AddressWait) -> Party {
+        let place = scene.snapshot.waiters.iter().map(|place| place.index).find(|&place| {
+            let person = scene.person(place);
+            (person.pid, person.thread) == (Some(wait.pid), Some(wait.thread))
+        });
+        Party {
+            waiter: place,
+            pid: Some(wait.pid),
+            thread: Some(wait.thread),
+            name: Some(wait.name.clone()),
+            owner: wait.windows_thread.unwrap_or(0),
+            owners: Owners::WindowsThreads,
+        }
     }
 
     pub fn text(&self) -> String {
@@ -72,19 +98,24 @@ impl Party {
     }
 
     pub fn text_with_owner(&self) -> String {
-        format!("{} (owner {})", self.text(), self.owner)
+        format!("{} ({})", self.text(), self.owners.text(self.owner))
     }
 }
 
 impl Thing {
     pub fn of(scene: &Scene, object: Object) -> Thing {
         let kind = scene.snapshot.seen(object).and_then(|seen| seen.value.kind());
+        let descriptors = scene.names.descriptors(object).to_vec();
+        let creator = scene.creator(object);
+        let server = creator.as_ref().filter(|creator| creator.is_wineserver());
+        let users = server.map(|server| users(scene, server.pid, &descriptors));
         Thing {
             object: object.0,
             slot: object.index(),
             kind: kind.map_or("object", Kind::word),
-            descriptors: scene.names.descriptors(object).to_vec(),
-            creator: scene.creator(object),
+            descriptors,
+            creator,
+            users,
         }
     }
 
@@ -99,6 +130,13 @@ impl Thing {
         let names = if descriptors.is_empty() { String::new() } else { format!(" ({}{more})", descriptors.join(" ")) };
         format!("{} #{}{names}", self.kind, self.slot)
     }
+}
+
+/// The processes that have a descriptor of an object, but for the server.
+fn users(scene: &Scene, server: u32, descriptors: &[Descriptor]) -> Vec<String> {
+    let has_it = |process: &&Process| descriptors.iter().any(|descriptor| descriptor.pid == process.pid);
+    let others = scene.processes().filter(|process| process.pid != server).filter(has_it);
+    others.map(|process| format!("{} {}", process.pid, printable(&process.name))).collect()
 }
 
 impl Stopped {

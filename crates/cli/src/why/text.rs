@@ -33,12 +33,16 @@ pub fn page(verdict: &Verdict) -> String {
 }
 
 fn arena(page: &mut String, arena: &ArenaVerdict) {
-    let processes: Vec<String> = arena.processes.iter().take(LISTED).map(u32::to_string).collect();
+    let processes: Vec<String> = arena.named.iter().take(LISTED).cloned().collect();
     let more = match arena.processes.len() - processes.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let of = if processes.is_empty() { String::new() } else { format!(" of {}{more}", processes.join(" ")) };
+    let of = if processes.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}{more}", processes.join(if arena.is_of_wine { ", " } else { " " }))
+    };
     wrapped(page, "", "    ", &format!("Arena {}{of}: {}", arena.inode, threads_wait(arena.waiting)));
     for trouble in &arena.findings {
         page.push('\n');
@@ -53,6 +57,10 @@ fn arena(page: &mut String, arena: &ArenaVerdict) {
     for chain in &arena.chains {
         page.push('\n');
         render_chain(page, chain, 0);
+    }
+    for wait in &arena.address_waits {
+        page.push('\n');
+        wrapped(page, "", "    ", &format!("{} waits for {}", wait.who(), wait.subject.text(wait.pid)));
     }
     let is_unlogged = |step: &Step| step.obstacle == Obstacle::NotSignaled && step.logged.is_empty() && !step.is_new;
     if arena.chains.iter().flat_map(|chain| &chain.waits_for).any(is_unlogged) {
@@ -94,6 +102,7 @@ fn render_chain(page: &mut String, chain: &Chain, depth: usize) {
         (Condition::Waiting, Some(mode), count) => format!("{waits} for {} of {count}", mode.word()),
         (Condition::Stopped, Some(_), _) => format!("is stopped, and {waits} for"),
         (Condition::Ended, ..) => "has ended".to_owned(),
+        (Condition::Elsewhere, ..) if chain.address_wait.is_some() => address_text(chain),
         (condition, ..) => format!("is {}", condition.word()),
     };
     let end = chain.ends_in_s.map_or(String::new(), |seconds| format!(", {} more at most", long(seconds)));
@@ -108,13 +117,19 @@ fn render_chain(page: &mut String, chain: &Chain, depth: usize) {
     }
 }
 
+/// What a thread waits for that is no object.
+fn address_text(chain: &Chain) -> String {
+    let subject = chain.address_wait.as_ref().zip(chain.party.pid).map(|(subject, pid)| subject.text(pid));
+    format!("waits for {}", subject.unwrap_or_default())
+}
+
 fn render_step(page: &mut String, step: &Step, waiter: &Party, depth: usize) {
     let indent = "  ".repeat(depth);
     let state = match (step.owner, step.owners.is_empty(), step.cut) {
-        (Some(owner), _, true) => format!("owner {owner}, and so on"),
-        (Some(owner), true, _) => match &step.last_by {
-            Some(taker) => format!("owned by {taker} (owner {owner}; it has never had to wait)"),
-            None => format!("owner {owner}: no thread that is there has ever waited in this name"),
+        (Some(owner), _, true) => format!("{}, and so on", waiter.owners.text(owner)),
+        (Some(owner), true, _) => match (&step.last_by, waiter.owners.text(owner)) {
+            (Some(taker), owner) => format!("owned by {taker} ({owner}; it has never had to wait)"),
+            (None, owner) => format!("{owner}: no thread that is there has ever waited in this name"),
         },
         (Some(_), false, _) => "owned by".to_owned(),
         (None, ..) => {
@@ -128,8 +143,11 @@ fn render_step(page: &mut String, step: &Step, waiter: &Party, depth: usize) {
     }
 }
 
-/// Names the creator of an object, if the waiter belongs to another process.
+/// Names the creator of an object, if the waiter belongs to another process; if Wine's server made it, as it makes all, those who use it.
 fn creator_text(thing: &Thing, waiter: &Party) -> String {
+    if let Some(users) = &thing.users {
+        return if users.is_empty() { String::new() } else { format!("; used by {}", list(users, String::clone)) };
+    }
     let other = thing.creator.as_ref().filter(|creator| Some(creator.pid) != waiter.pid);
     other.map_or(String::new(), |creator| format!("; created by {creator}"))
 }

@@ -6,15 +6,15 @@ use ntux_sync::inspect::why::{Finding, Link};
 use ntux_sync::inspect::{Claim, Given, LastBy, Request, Value};
 use serde::Serialize;
 
+use super::cycle::{Link as CycleLink, Wanted};
 use super::names::{Party, Stopped, Thing, list};
-use crate::arenas::scene::Scene;
-use crate::arenas::words;
+use crate::arenas::scene::{Owners, Scene};
+use crate::arenas::words::Word;
 
 /// A finding.
 #[derive(Serialize)]
 pub struct Trouble {
-    #[serde(rename = "kind", serialize_with = "words::word")]
-    finding: Finding,
+    kind: &'static str,
     /// It will not pass by itself.
     pub fault: bool,
     /// The sentences that people are shown.
@@ -36,19 +36,32 @@ impl Trouble {
             _ => Vec::new(),
         };
         let behind = Party::all(scene, waiting);
-        let (fault, text) = (finding.is_fault(), Vec::new());
-        let mut trouble = Trouble { finding: finding.clone(), fault, text, threads, objects, behind, stopped };
-        trouble.text = trouble.sentences(scene);
+        let (kind, fault, text) = (finding.word(), finding.is_fault(), Vec::new());
+        let mut trouble = Trouble { kind, fault, text, threads, objects, behind, stopped };
+        trouble.text = trouble.sentences(scene, &finding);
         trouble
     }
 
-    fn sentences(&self, scene: &Scene) -> Vec<String> {
-        let mut text = vec![self.sentence(scene)];
-        if let Finding::Deadlock { ring, .. } = &self.finding {
+    /// A deadlock over critical sections, and over mutexes if there are some in it.
+    pub fn of_cycle(scene: &Scene, cycle: &[CycleLink]) -> Trouble {
+        let mutex = |link: &CycleLink| if let Wanted::Mutex(_, object) = link.wants { Some(object) } else { None };
+        let mutexes: Vec<Object> = cycle.iter().filter_map(mutex).collect();
+        let sections = if mutexes.is_empty() { "over critical sections" } else { "over critical sections and mutexes" };
+        let mut text = vec![format!("DEADLOCK of {} threads, {sections}:", cycle.len())];
+        text.extend(cycle.iter().map(|link| cycle_text(scene, link)));
+        let (threads, objects) =
+            (cycle.iter().map(|link| link_party(scene, link)).collect(), Thing::all(scene, &mutexes));
+        let kind = Finding::Deadlock { ring: Vec::new(), behind: Vec::new() }.word();
+        Trouble { kind, fault: true, text, threads, objects, behind: Vec::new(), stopped: Vec::new() }
+    }
+
+    fn sentences(&self, scene: &Scene, finding: &Finding) -> Vec<String> {
+        let mut text = vec![self.sentence(scene, finding)];
+        if let Finding::Deadlock { ring, .. } = finding {
             text.extend(ring.iter().zip(&self.threads).map(|(link, party)| link_text(scene, link, party)));
         }
         if !self.behind.is_empty() {
-            let what = match self.finding {
+            let what = match finding {
                 Finding::Deadlock { .. } => "cannot continue until it is resolved",
                 _ => "wait for it",
             };
@@ -62,14 +75,16 @@ impl Trouble {
     }
 
     /// What is wrong, in one or two sentences.
-    fn sentence(&self, scene: &Scene) -> String {
+    fn sentence(&self, scene: &Scene, finding: &Finding) -> String {
         let thread = self.threads.first().map(Party::text).unwrap_or_default();
         let objects = list(&self.objects, Thing::text);
-        match &self.finding {
+        let owners = scene.owners();
+        match finding {
             Finding::Deadlock { ring, .. } => format!("DEADLOCK of {} threads:", ring.len()),
             Finding::OwnerGone { owner, .. } => format!(
-                "OWNER GONE: {objects} belongs to owner {owner}, which was {thread}. That thread has ended, and nobody has \
-                 declared the mutex abandoned."
+                "OWNER GONE: {objects} belongs to {}, which was {thread}. That thread has ended, and nobody has \
+                 declared the mutex abandoned.",
+                owners.text(*owner)
             ),
             Finding::OwnerStopped { .. } => format!("OWNER STOPPED: {objects} belongs to {thread}."),
             Finding::Closed { .. } => {
@@ -83,11 +98,11 @@ impl Trouble {
             Finding::Unfinished { request, waiting, .. } if waiting.is_empty() => format!(
                 "unfinished: {thread} has ended before it could {}, and nobody waits for that together with other \
                  objects. It has not happened; the next signal that a wait for all needs does it.",
-                request_text(*request)
+                request_text(owners, *request)
             ),
             Finding::Unfinished { request, .. } => format!(
                 "UNFINISHED: {thread} has ended before it could {}. The next signal that a wait for all needs does it.",
-                request_text(*request)
+                request_text(owners, *request)
             ),
             Finding::HalfWay { claim, .. } => format!(
                 "HALF-WAY: an operation on {objects} makes no progress: {}. Whoever uses the object next finishes it.",
@@ -140,10 +155,26 @@ fn link_text(scene: &Scene, link: &Link, party: &Party) -> String {
     format!("{} waits for {}", party.text_with_owner(), wants.join(", and for "))
 }
 
+fn link_party(scene: &Scene, link: &CycleLink) -> Party {
+    match &link.wants {
+        Wanted::Mutex(place, _) => Party::of(scene, *place),
+        Wanted::Section(wait) => Party::of_address_wait(scene, wait),
+    }
+}
+
+fn cycle_text(scene: &Scene, link: &CycleLink) -> String {
+    let party = link_party(scene, link);
+    let wants = match &link.wants {
+        Wanted::Mutex(_, object) => owned(scene, *object),
+        Wanted::Section(wait) => wait.subject.text(wait.pid),
+    };
+    format!("{} waits for {wants}", party.text_with_owner())
+}
+
 /// A mutex and its owner.
 fn owned(scene: &Scene, object: Object) -> String {
     let of = match scene.snapshot.object(object.index()).map(|seen| &seen.value) {
-        Some(Value::Mutex(mutex)) => format!(" of owner {}", mutex.owner),
+        Some(Value::Mutex(mutex)) => format!(" of {}", scene.owners().text(mutex.owner)),
         _ => String::new(),
     };
     format!("{}{of}", Thing::of(scene, object).text())
@@ -162,14 +193,16 @@ fn claim_text(scene: &Scene, claim: Claim) -> String {
     }
 }
 
-fn request_text(request: Request) -> String {
+fn request_text(owners: Owners, request: Request) -> String {
     match request {
         Request::Set(object) => format!("set event #{}", object.index()),
         Request::Reset(object) => format!("reset event #{}", object.index()),
         Request::Pulse(object) => format!("pulse event #{}", object.index()),
         Request::Release(object, units) => format!("release semaphore #{} by {units}", object.index()),
-        Request::Unlock(object, owner) => format!("unlock mutex #{} of owner {owner}", object.index()),
-        Request::Kill(object, owner) => format!("declare mutex #{} of owner {owner} abandoned", object.index()),
+        Request::Unlock(object, owner) => format!("unlock mutex #{} of {}", object.index(), owners.text(owner)),
+        Request::Kill(object, owner) => {
+            format!("declare mutex #{} of {} abandoned", object.index(), owners.text(owner))
+        }
         Request::Rubbish => "do something that is rubbish".to_owned(),
     }
 }

@@ -4,13 +4,18 @@
 use ntux_sync::inspect::Snapshot;
 use serde::Serialize;
 
+use super::addresses::AddressWait;
 use super::chain::{Chain, Follower};
+use super::cycle::cycles;
 use super::log::Logs;
 use super::names::Party;
 use super::trouble::Trouble;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::Target;
+use crate::arenas::processes::Process;
 use crate::arenas::scene::Scene;
+use crate::printable::printable;
+use crate::say;
 
 /// Threads whose chains are shown if the whole process was asked for.
 const CHAINS: usize = 20;
@@ -30,16 +35,24 @@ pub struct ArenaVerdict {
     pub device: u64,
     pub inode: u64,
     pub processes: Vec<u32>,
+    /// The same, in an arena of Wine with the names of the programs.
+    #[serde(skip)]
+    pub named: Vec<String>,
+    #[serde(skip)]
+    pub is_of_wine: bool,
     pub waiting: usize,
     pub findings: Vec<Trouble>,
     /// One for each thread that was asked about.
     pub chains: Vec<Chain>,
     /// Waiting threads whose chains are left out.
     pub more: usize,
+    /// The threads that were asked about and wait for no object, in an arena of Wine.
+    pub address_waits: Vec<AddressWait>,
 }
 
 impl Verdict {
-    pub fn of(examined: &[Examined], target: Option<&Target>) -> Verdict {
+    /// `reads_memory`: the memory of programs is read, too.
+    pub fn of(examined: &[Examined], target: Option<&Target>, reads_memory: bool) -> Verdict {
         // A log does not say which arena its lines are about.
         let in_one = |&pid: &u32| examined.iter().filter(|arena| processes(&arena.scene).contains(&pid)).count() == 1;
         let logs = |arena: &Examined| match target {
@@ -47,9 +60,11 @@ impl Verdict {
             _ => Logs::of(&processes(&arena.scene).into_iter().filter(in_one).collect::<Vec<_>>()),
         };
         let arenas: Vec<ArenaVerdict> =
-            examined.iter().map(|arena| ArenaVerdict::of(arena, target, &logs(arena))).collect();
+            examined.iter().map(|arena| ArenaVerdict::of(arena, target, &logs(arena), reads_memory)).collect();
         let stranger = match target {
-            Some(&Target::Thread(pid, thread)) if arenas.iter().all(|arena| arena.chains.is_empty()) => {
+            Some(&Target::Thread(pid, thread))
+                if arenas.iter().all(|arena| arena.chains.is_empty() && arena.address_waits.is_empty()) =>
+            {
                 Some((pid, thread))
             }
             _ => None,
@@ -63,7 +78,7 @@ impl Verdict {
 }
 
 impl ArenaVerdict {
-    fn of(examined: &Examined, target: Option<&Target>, logs: &Logs) -> ArenaVerdict {
+    fn of(examined: &Examined, target: Option<&Target>, logs: &Logs, reads_memory: bool) -> ArenaVerdict {
         let (case, scene) = (examined.case(), &examined.scene);
         let mut asked: Vec<u32> = scene.snapshot.waiters.iter().map(|waiter| waiter.index).collect();
         asked.retain(|&waiter| is_asked_for(&Party::of(scene, waiter), target, &scene.snapshot));
@@ -72,15 +87,28 @@ impl ArenaVerdict {
             _ => asked.len().saturating_sub(CHAINS),
         };
         asked.truncate(asked.len() - more);
-        let mut follower = Follower::new(scene, &case, logs);
+        let look = || AddressWait::all(scene, reads_memory);
+        let (mut address_waits, notes) = look();
+        notes.iter().for_each(|note| say::complain(format_args!("ntux: {note}")));
+        let mut findings: Vec<Trouble> = cycles(scene, &case, &address_waits, || look().0)
+            .iter()
+            .map(|cycle| Trouble::of_cycle(scene, cycle))
+            .collect();
+        findings.extend(case.findings().into_iter().map(|finding| Trouble::of(scene, finding)));
+        let mut follower = Follower::new(scene, &case, logs, &address_waits);
+        let chains = asked.into_iter().map(|waiter| follower.follow(waiter)).collect();
+        address_waits.retain(|wait| is_in(wait, target));
         ArenaVerdict {
             device: scene.file.device,
             inode: scene.file.inode,
             processes: processes(scene),
+            named: named(scene),
+            is_of_wine: scene.is_of_wine(),
             waiting: scene.snapshot.waiting().count(),
-            findings: case.findings().into_iter().map(|finding| Trouble::of(scene, finding)).collect(),
-            chains: asked.into_iter().map(|waiter| follower.follow(waiter)).collect(),
+            findings,
+            chains,
             more,
+            address_waits,
         }
     }
 }
@@ -91,6 +119,27 @@ fn processes(scene: &Scene) -> Vec<u32> {
     let mut processes: Vec<u32> = peers.filter_map(|peer| Some(scene.names.process(peer.index)?.pid)).collect();
     processes.sort_unstable();
     processes
+}
+
+/// The processes that take part, as they are named.
+fn named(scene: &Scene) -> Vec<String> {
+    let is_of_wine = scene.is_of_wine();
+    let mut processes: Vec<_> = scene.processes().collect();
+    processes.sort_unstable_by_key(|process| process.pid);
+    let name = |process: &Process| match is_of_wine {
+        true => format!("{} {}", process.pid, printable(&process.name)),
+        false => process.pid.to_string(),
+    };
+    processes.into_iter().map(name).collect()
+}
+
+/// The thread is one of those that were asked about.
+fn is_in(wait: &AddressWait, target: Option<&Target>) -> bool {
+    match target {
+        None | Some(Target::File(_) | Target::Descriptor(..)) => false,
+        Some(&Target::Process(pid)) => wait.pid == pid,
+        Some(&Target::Thread(pid, thread)) => (wait.pid, wait.thread) == (pid, thread),
+    }
 }
 
 fn is_asked_for(party: &Party, target: Option<&Target>, snapshot: &Snapshot) -> bool {

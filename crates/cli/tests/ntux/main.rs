@@ -3,6 +3,8 @@
 
 #![cfg(target_os = "linux")]
 
+#[cfg(target_arch = "x86_64")]
+mod addresses;
 mod doctor;
 mod elsewhere;
 #[path = "../../../platform/tests/first_thread/first_thread.rs"]

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -371,9 +372,14 @@ pub fn path_of(arena: &Arena) -> String {
 /// Another process that acquires these objects, one after the other, in the name of `owner`. Without any, it creates an event
 /// that nobody sets, and waits for it.
 pub fn start(arena: &Arena, owner: u32, objects: &[Object]) -> Actor {
+    start_as(&std::env::current_exe().unwrap(), arena, owner, objects)
+}
+
+/// The same, under the name by which the program is started.
+pub fn start_as(program: &Path, arena: &Arena, owner: u32, objects: &[Object]) -> Actor {
     let path = path_of(arena);
     let objects: Vec<String> = objects.iter().map(|object| object.0.to_string()).collect();
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = Command::new(program);
     command.args(["--exact", "why::actor"]).env(PART, format!("{path} {owner} {}", objects.join(" ")));
     command.stdout(Stdio::null()).spawn().unwrap().into()
 }

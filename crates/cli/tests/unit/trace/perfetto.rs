@@ -10,7 +10,7 @@ fn written(finish: bool) -> String {
     let mut bytes = Vec::new();
     let mut perfetto = Perfetto::begin(&mut bytes);
     let (mut waits, objects) = (Waits::default(), Objects::default());
-    perfetto.thread(1, &Thread { pid: 1, name: "a \"quoted\" one".to_owned() });
+    perfetto.thread(1, &Thread { pid: 1, name: "a \"quoted\" one".to_owned(), program: "game".to_owned() });
     let events = [
         (1, What::Sleeps { object: 5, count: 1 }),
         (2, What::Grants { object: 5, thread: 1 }),
