@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* What programs feel: how long one piece of work takes, a line for each: "WHAT: MICROSECONDS us". With arguments, only those whose
  * names begin with one of them. */
+#define _WIN32_WINNT 0x0600
+#include <winsock2.h>
 #include <windows.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +75,26 @@ static void wait_on_the_pseudo_handle(int rounds)
 }
 
 static HANDLE ready, wanted;
+
+static DWORD WINAPI waits_in_vain(void *event)
+{
+    SignalObjectAndWait(ready, event, INFINITE, FALSE);
+    return 0;
+}
+
+static void terminate_a_waiting_thread(int rounds)
+{
+    HANDLE never = CreateEventA(NULL, FALSE, FALSE, NULL);
+    ready = CreateEventA(NULL, FALSE, FALSE, NULL);
+    while (rounds--) {
+        HANDLE thread = thread_of(waits_in_vain, never);
+        WaitForSingleObject(ready, 20000);
+        need(TerminateThread(thread, 1), "a thread is terminated");
+        finish(thread);
+    }
+    CloseHandle(ready), CloseHandle(never);
+}
+
 static volatile LONG called;
 static void CALLBACK counts(ULONG_PTR argument) { called += (LONG)argument; }
 
@@ -133,6 +155,108 @@ static void anonymous_pipe(int rounds)
     need(CreatePipe(&from, &to, NULL, 0), "a pipe is made");
     while (rounds--) need(WriteFile(to, &byte, 1, &count, NULL) && ReadFile(from, &byte, 1, &count, NULL), "a pipe carries");
     CloseHandle(from), CloseHandle(to);
+}
+
+/* Sockets: a byte there and back between two threads, over TCP on this machine. */
+
+static SOCKET near_end, far_end;
+
+static SOCKET tcp(void)
+{
+    SOCKET made = socket(AF_INET, SOCK_STREAM, 0);
+    need(made != INVALID_SOCKET, "a socket is made");
+    return made;
+}
+
+static void connect_both_ends(void)
+{
+    struct sockaddr_in place = { .sin_family = AF_INET };
+    int length = sizeof place, at_once = 1;
+    SOCKET listener;
+    WSADATA data;
+
+    need(!WSAStartup(MAKEWORD(2, 2), &data), "Winsock starts");
+    listener = tcp();
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    need(!bind(listener, (struct sockaddr *)&place, sizeof place) && !listen(listener, 1), "a socket listens");
+    need(!getsockname(listener, (struct sockaddr *)&place, &length), "it says where");
+    near_end = tcp();
+    need(!connect(near_end, (struct sockaddr *)&place, sizeof place), "a socket connects");
+    far_end = accept(listener, NULL, NULL);
+    need(far_end != INVALID_SOCKET, "the connection is accepted");
+    setsockopt(near_end, IPPROTO_TCP, TCP_NODELAY, (char *)&at_once, sizeof at_once);
+    setsockopt(far_end, IPPROTO_TCP, TCP_NODELAY, (char *)&at_once, sizeof at_once);
+    closesocket(listener);
+}
+
+static DWORD WINAPI sends_back(void *rounds)
+{
+    char byte;
+    for (INT_PTR i = 0; i < (INT_PTR)rounds; i++)
+        need(recv(far_end, &byte, 1, 0) == 1 && send(far_end, &byte, 1, 0) == 1, "a socket echoes");
+    return 0;
+}
+
+static void over_tcp(int rounds, int (*receive)(char *byte))
+{
+    HANDLE thread;
+    char byte = 0;
+    int round = rounds;
+
+    connect_both_ends();
+    thread = thread_of(sends_back, (void *)(INT_PTR)rounds);
+    while (round--) need(send(near_end, &byte, 1, 0) == 1 && receive(&byte), "a socket answers");
+    finish(thread);
+    closesocket(near_end), closesocket(far_end);
+    WSACleanup();
+}
+
+static int receives(char *byte) { return recv(near_end, byte, 1, 0) == 1; }
+
+static int selects(char *byte)
+{
+    fd_set wanted;
+    FD_ZERO(&wanted);
+    FD_SET(near_end, &wanted);
+    return select(0, &wanted, NULL, NULL, NULL) == 1 && receives(byte);
+}
+
+static int polls(char *byte)
+{
+    WSAPOLLFD wanted = { near_end, POLLRDNORM, 0 };
+    return WSAPoll(&wanted, 1, -1) == 1 && receives(byte);
+}
+
+static int overlaps(char *byte, HANDLE event)
+{
+    OVERLAPPED request = { .hEvent = event };
+    WSABUF buffer = { 1, byte };
+    DWORD count = 0, flags = 0;
+    if (WSARecv(near_end, &buffer, 1, NULL, &flags, &request, NULL) && WSAGetLastError() != WSA_IO_PENDING) return 0;
+    return WSAGetOverlappedResult(near_end, &request, &count, TRUE, &flags) && count == 1;
+}
+
+static int overlaps_with_a_new_event(char *byte)
+{
+    HANDLE event = CreateEventA(NULL, TRUE, FALSE, NULL);
+    int good = overlaps(byte, event);
+    CloseHandle(event);
+    return good;
+}
+
+static HANDLE kept;
+static int overlaps_with_one_event(char *byte) { return overlaps(byte, kept); }
+
+static void tcp_blocking(int rounds) { over_tcp(rounds, receives); }
+static void tcp_select(int rounds) { over_tcp(rounds, selects); }
+static void tcp_poll(int rounds) { over_tcp(rounds, polls); }
+static void tcp_overlapped_new(int rounds) { over_tcp(rounds, overlaps_with_a_new_event); }
+
+static void tcp_overlapped_one(int rounds)
+{
+    kept = CreateEventA(NULL, TRUE, FALSE, NULL);
+    over_tcp(rounds, overlaps_with_one_event);
+    CloseHandle(kept);
 }
 
 /* One thread, uncontended. */
@@ -322,6 +446,12 @@ static const struct row { const char *name; void (*work)(int rounds); } rows[] =
     { "QueueUserAPC to an alertable wait", queue_an_apc },
     { "named pipe, two threads, there and back", named_pipe },
     { "anonymous pipe, write and read", anonymous_pipe },
+    { "TCP, a byte there and back, blocking", tcp_blocking },
+    { "TCP, a byte there and back, select", tcp_select },
+    { "TCP, a byte there and back, WSAPoll", tcp_poll },
+    { "TCP, overlapped, one event for all", tcp_overlapped_one },
+    { "TCP, overlapped, a new event each", tcp_overlapped_new },
+    { "terminate a waiting thread and join", terminate_a_waiting_thread },
 };
 
 /* How long a row takes, in seconds, and the most rounds of it: those of the contended wait that others report. */
