@@ -75,7 +75,7 @@
  *                  -EBADF       an object was closed, or is none; a descriptor is not open
  *                  -EPROTOTYPE  an object of another kind than the function is for
  *                  -ESRCH       the owner is 0, which nobody is
- *                  -EPERM       the owner does not own the mutex
+ *                  -EPERM       the owner does not own the mutex; the process does not hold the object
  *                  -EOVERFLOW   the semaphore would exceed its maximum
  *                  -E2BIG       more than NTUX_WAIT_OBJECTS_MAX objects in one wait
  *                  -EEXIST      an object occurs twice in a wait for all
@@ -186,8 +186,38 @@ int ntux_arena_detach(ntux_arena *arena);
  */
 int ntux_object_kind(const ntux_arena *arena, ntux_object object);
 
-/* Closes an object of any kind, for every process. A wait in progress continues until its own deadline. The number
- * is reused only after 2147483646 other objects have used its slot.
+/* The calling process holds an object of any kind once more. An object lives as long as a process holds it; the process that
+ * created it holds it once. The other process must hold the object before this one releases it.
+ *
+ * Each process counts its own holds, and they end with it: what no living process holds ends when the arena needs the room. An exec
+ * keeps them; a child of fork has none of its parent's. Of more than 61 holds of one process nobody knows how many there are: they
+ * end with the process, or the object by ntux_object_close. If more than four processes hold an object at a time and one of them
+ * dies, its hold can end later: with others' processes.
+ *
+ * -EBADF    the object was closed, or never existed, or no process held it any more and it has ended
+ *
+ * One exchange, no system call; the first hold beside the creator's is four exchanges. Does not allocate.
+ * NtDuplicateObject; corresponds to keeping a descriptor of the driver's object.
+ */
+int ntux_object_hold(const ntux_arena *arena, ntux_object object);
+
+/* The calling process holds an object once less. An object that no process holds any more ends: before this returns, unless a
+ * wait stands in its queue, or it is a mutex that somebody owns. Then it lives at least until that is over, or, for an owned mutex,
+ * until the process that has released it last ends: so its owner can be declared dead (ntux_mutex_kill), and the first waiter gets it,
+ * with -EOWNERDEAD. It ends later, when the arena needs the room.
+ *
+ * Hold what you use: who uses an object while the last hold of it is being released may find it there, or not.
+ *
+ * -EBADF    the object was closed, or never existed
+ * -EPERM    the calling process does not hold it. (Not noticed of a process that never held an object which more than four
+ *           processes hold.)
+ *
+ * One exchange, no system call. NtClose; corresponds to closing a descriptor of the driver's object.
+ */
+int ntux_object_release(const ntux_arena *arena, ntux_object object);
+
+/* Closes an object of any kind, for every process, whoever holds it. A wait in progress continues until its own deadline. The
+ * number is reused only after 2147483646 other objects have used its slot.
  *
  * -EBADF    the object was closed already, or never existed
  *
@@ -195,8 +225,8 @@ int ntux_object_kind(const ntux_arena *arena, ntux_object object);
  */
 int ntux_object_close(const ntux_arena *arena, ntux_object object);
 
-/* Makes an object belong to the calling process. An object belongs to the process that created it until another one
- * adopts it. When the owning process has ended, and the arena needs the room, the object is closed.
+/* Makes an object belong to the calling process: it takes the hold of the process that created it, or adopted it last. If other
+ * processes have held the object, it holds it as ntux_object_hold does, unless this process does already.
  *
  * -EBADF    the object was closed, or never existed
  *

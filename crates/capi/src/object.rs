@@ -39,3 +39,21 @@ pub unsafe extern "C" fn ntux_object_adopt(arena: *const Arena, object: u64) -> 
         Ok(())
     })
 }
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_object_hold(arena: *const Arena, object: u64) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena.
+        unsafe { boundary::arena(arena)? }.core().hold(Object(object))?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_object_release(arena: *const Arena, object: u64) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena.
+        unsafe { boundary::arena(arena)? }.core().release(Object(object))?;
+        Ok(())
+    })
+}

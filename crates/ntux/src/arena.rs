@@ -191,7 +191,7 @@ impl Arena {
         }
     }
 
-    /// Closes an object of any kind, for every process. Waits that have begun continue until their own deadlines.
+    /// Closes an object of any kind, for every process, whoever holds it. Waits that have begun continue until their own deadlines.
     ///
     /// ```
     /// use ntux::{Arena, Capacity, Error, MutexObject};
@@ -210,6 +210,46 @@ impl Arena {
     /// Any thread; not in a signal handler. Corresponds to closing the last descriptor of the driver's object.
     pub fn close(&self, object: Object) -> Result<()> {
         self.attached.close(object.in_core())
+    }
+
+    /// This process holds an object of any kind once more: it lives at least until [`Arena::release`] was called as often, or the process
+    /// has ended. A process holds what it created, once. Handles do this by themselves: [`Event::hold`](crate::Event::hold).
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Error, Event, Reset};
+    ///
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let event = Event::create(&arena, Reset::Auto, false)?;
+    /// let object = event.object();
+    /// arena.hold(object)?;
+    /// drop(event);
+    /// assert_eq!(Event::from_object(&arena, object)?.set(), Ok(false)); // still there
+    /// arena.release(object)?;
+    /// assert_eq!(arena.hold(object), Err(Error::NoSuchObject));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`] if it was closed, or nobody held it any more;
+    /// [`Error::Exhausted`] when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
+    pub fn hold(&self, object: Object) -> Result<()> {
+        self.attached.hold(object.in_core())
+    }
+
+    /// This process holds an object once less. When no process holds it, it ends: at once, or, if a wait runs on it or somebody owns the
+    /// mutex, some time after that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotHeld`] if this process does not hold it; [`Error::NoSuchObject`] if it was closed, or never existed.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to closing a descriptor of the driver's object.
+    #[inline]
+    pub fn release(&self, object: Object) -> Result<()> {
+        self.attached.release(object.in_core())
     }
 
     /// Makes an object belong to this process. An object belongs to the process that created it until another one

@@ -25,8 +25,8 @@ use crate::{Arena, Object, Result, Wait};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Dropping the last clone of the handle that has created the object closes it, for every process: see [`Event::keep`].
-/// Dropping one of [`Event::from_object`] does not, nor does a forked child.
+/// Dropping the last clone of a handle that has created the object, or holds it ([`Event::hold`]), releases it: when no process holds it
+/// any more, it ends. See [`Event::keep`]. Dropping one of [`Event::from_object`] does not, nor does a forked child.
 #[derive(Clone)]
 pub struct Event {
     handle: Handle,
@@ -77,6 +77,20 @@ impl Event {
         Ok(event)
     }
 
+    /// The event that another process knows as `object`, which this process holds as long as there is a clone of this handle: it lives at
+    /// least as long.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Event::read`]; [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
+    pub fn hold(arena: &Arena, object: Object) -> Result<Event> {
+        let event = Event { handle: Handle::holding(arena, object)? };
+        event.read()?;
+        Ok(event)
+    }
+
     /// The number to pass to another process, and to [`Arena::wait_any`].
     ///
     /// Any thread, also in a signal handler.
@@ -84,8 +98,8 @@ impl Event {
         self.handle.object()
     }
 
-    /// Lets the object live on when the handles of its creator are dropped, and returns its number: somebody else closes it
-    /// ([`Arena::close`]), or the end of its process ([`Arena::adopt`]).
+    /// Lets the process hold the object when the handles are dropped, and returns its number: somebody else closes it
+    /// ([`Arena::close`]) or releases it ([`Arena::release`]), or the end of its process does ([`Arena::adopt`]).
     ///
     /// Any thread.
     pub fn keep(&self) -> Object {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a handle of any kind is: an object, its arena, and a share of who closes it.
+//! What a handle of any kind is: an object, its arena, and a share of this process's hold on it.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use ntux_platform::liveness;
 
 use crate::{Arena, Object, Result};
 
-/// A handle. Clones of one that has created its object share that: the last one closes it.
+/// A handle. Clones of one that holds its object share that: the last one releases it.
 #[derive(Clone)]
 pub(crate) struct Handle {
     pub(crate) arena: Arena,
     object: Object,
-    /// None: somebody else created the object, and closes it.
+    /// None: somebody else holds the object.
     lease: Option<Arc<Lease>>,
 }
 
-/// The creator's hold on an object.
+/// A hold of this process on an object.
 struct Lease {
     arena: Arena,
     object: Object,
@@ -33,8 +33,8 @@ unsafe impl Sync for Lease {}
 impl Drop for Lease {
     fn drop(&mut self) {
         if !self.is_kept.is_raised() && self.lineage == liveness::lineage() {
-            // Somebody may have closed it already, by its number.
-            let _ = self.arena.close(self.object);
+            // Somebody may have closed it already, by its number, or adopted it.
+            let _ = self.arena.release(self.object);
         }
     }
 }
@@ -42,13 +42,22 @@ impl Drop for Lease {
 impl Handle {
     /// A handle to an object that was created just now.
     pub(crate) fn owning(arena: &Arena, created: ntux_sync::Object) -> Result<Handle> {
-        let object = Object::created(created)?;
-        let lineage = liveness::lineage();
-        let lease = Lease { arena: arena.clone(), object, lineage, is_kept: Flag::new() };
-        Ok(Handle { arena: arena.clone(), object, lease: Some(Arc::new(lease)) })
+        Ok(Handle::of_hold(arena, Object::created(created)?))
     }
 
-    /// A handle to an object that somebody else has created.
+    /// A handle to an object that this process holds from now on.
+    pub(crate) fn holding(arena: &Arena, object: Object) -> Result<Handle> {
+        arena.hold(object)?;
+        Ok(Handle::of_hold(arena, object))
+    }
+
+    fn of_hold(arena: &Arena, object: Object) -> Handle {
+        let lineage = liveness::lineage();
+        let lease = Lease { arena: arena.clone(), object, lineage, is_kept: Flag::new() };
+        Handle { arena: arena.clone(), object, lease: Some(Arc::new(lease)) }
+    }
+
+    /// A handle to an object that somebody else holds.
     pub(crate) fn borrowing(arena: &Arena, object: Object) -> Handle {
         Handle { arena: arena.clone(), object, lease: None }
     }
@@ -58,7 +67,7 @@ impl Handle {
         self.object
     }
 
-    /// The last drop no longer closes it.
+    /// The last drop no longer releases it.
     pub(crate) fn keep(&self) -> Object {
         if let Some(lease) = &self.lease {
             lease.is_kept.set(true);

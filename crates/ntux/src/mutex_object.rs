@@ -30,8 +30,8 @@ use crate::{Arena, Object, Result, Wait};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Dropping the last clone of the handle that has created the object closes it, for every process: see [`MutexObject::keep`].
-/// Dropping one of [`MutexObject::from_object`] does not, nor does a forked child.
+/// Dropping the last clone of a handle that has created the object, or holds it ([`MutexObject::hold`]), releases it: when no process holds it
+/// any more, it ends, or, if somebody owns it or waits for it, some time after that. See [`MutexObject::keep`]. Dropping one of [`MutexObject::from_object`] does not, nor does a forked child.
 #[derive(Clone)]
 pub struct MutexObject {
     handle: Handle,
@@ -75,6 +75,20 @@ impl MutexObject {
         Ok(mutex)
     }
 
+    /// The mutex that another process knows as `object`, which this process holds as long as there is a clone of this handle: it lives at
+    /// least as long.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`MutexObject::read`]; [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
+    pub fn hold(arena: &Arena, object: Object) -> Result<MutexObject> {
+        let mutex = MutexObject { handle: Handle::holding(arena, object)? };
+        mutex.read()?;
+        Ok(mutex)
+    }
+
     /// The number to pass to another process, and to [`Arena::wait_any`].
     ///
     /// Any thread, also in a signal handler.
@@ -82,8 +96,8 @@ impl MutexObject {
         self.handle.object()
     }
 
-    /// Lets the object live on when the handles of its creator are dropped, and returns its number: somebody else closes it
-    /// ([`Arena::close`]), or the end of its process ([`Arena::adopt`]).
+    /// Lets the process hold the object when the handles are dropped, and returns its number: somebody else closes it
+    /// ([`Arena::close`]) or releases it ([`Arena::release`]), or the end of its process does ([`Arena::adopt`]).
     ///
     /// Any thread.
     pub fn keep(&self) -> Object {

@@ -21,8 +21,8 @@ use crate::{Arena, Object, Result, Wait};
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// Dropping the last clone of the handle that has created the object closes it, for every process: see [`Semaphore::keep`].
-/// Dropping one of [`Semaphore::from_object`] does not, nor does a forked child.
+/// Dropping the last clone of a handle that has created the object, or holds it ([`Semaphore::hold`]), releases it: when no process holds it
+/// any more, it ends. See [`Semaphore::keep`]. Dropping one of [`Semaphore::from_object`] does not, nor does a forked child.
 #[derive(Clone)]
 pub struct Semaphore {
     handle: Handle,
@@ -64,6 +64,20 @@ impl Semaphore {
         Ok(semaphore)
     }
 
+    /// The semaphore that another process knows as `object`, which this process holds as long as there is a clone of this handle: it lives at
+    /// least as long.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Semaphore::read`]; [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
+    pub fn hold(arena: &Arena, object: Object) -> Result<Semaphore> {
+        let semaphore = Semaphore { handle: Handle::holding(arena, object)? };
+        semaphore.read()?;
+        Ok(semaphore)
+    }
+
     /// The number to pass to another process, and to [`Arena::wait_any`].
     ///
     /// Any thread, also in a signal handler.
@@ -71,8 +85,8 @@ impl Semaphore {
         self.handle.object()
     }
 
-    /// Lets the object live on when the handles of its creator are dropped, and returns its number: somebody else closes it
-    /// ([`Arena::close`]), or the end of its process ([`Arena::adopt`]).
+    /// Lets the process hold the object when the handles are dropped, and returns its number: somebody else closes it
+    /// ([`Arena::close`]) or releases it ([`Arena::release`]), or the end of its process does ([`Arena::adopt`]).
     ///
     /// Any thread.
     pub fn keep(&self) -> Object {

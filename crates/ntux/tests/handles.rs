@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Handles: what they refuse, how they share an object, how they close it.
+//! Handles: what they refuse, how they share an object, how they release it.
 
 mod watchdog;
 
@@ -70,17 +70,49 @@ fn a_closed_object_is_refused_by_every_handle_and_wait() {
 }
 
 #[test]
-fn the_last_clone_of_the_creators_handle_closes_the_object() {
+fn the_last_clone_of_the_creators_handle_releases_the_object() {
     let arena = arena();
-    let mutex = MutexObject::create_with(&arena, 7, 2).unwrap();
+    let mutex = MutexObject::create_with(&arena, 7, 1).unwrap();
     let (copy, number) = (mutex.clone(), mutex.object());
     drop(mutex);
     let borrowed = MutexObject::from_object(&arena, number).unwrap();
     drop(borrowed.clone());
-    assert_eq!(copy.unlock(7), Ok(2));
+    assert_eq!(copy.unlock(7), Ok(1));
     drop(copy);
     assert_eq!(borrowed.read(), Err(Error::NoSuchObject));
     assert_eq!(MutexObject::from_object(&arena, number).err(), Some(Error::NoSuchObject));
+}
+
+#[test]
+fn a_handle_that_holds_the_object_keeps_it_alive() {
+    let arena = arena();
+    let creator = Event::create(&arena, Reset::Auto, false).unwrap();
+    let number = creator.object();
+    let attached = Arena::attach(arena.fd()).unwrap();
+    let holder = Event::hold(&attached, number).unwrap();
+    assert_eq!(Semaphore::hold(&attached, number).err(), Some(Error::Invalid));
+    drop(creator);
+    let copy = holder.clone();
+    drop(holder);
+    assert_eq!(copy.set(), Ok(false));
+    drop(copy);
+    assert_eq!(Event::hold(&arena, number).err(), Some(Error::NoSuchObject));
+}
+
+#[test]
+fn a_mutex_that_is_dropped_while_somebody_owns_it_can_be_abandoned() {
+    let arena = arena();
+    let mutex = MutexObject::create_with(&arena, 7, 2).unwrap();
+    let number = mutex.object();
+    drop(mutex);
+    let borrowed = MutexObject::from_object(&arena, number).unwrap();
+    assert_eq!(arena.release(number), Err(Error::NotHeld));
+    let held = MutexObject::hold(&arena, number).unwrap();
+    borrowed.kill(7).unwrap();
+    assert!(held.lock(8, Deadline::NOW).unwrap().abandoned);
+    assert_eq!(held.unlock(8), Ok(1));
+    drop(held);
+    assert_eq!(borrowed.read(), Err(Error::NoSuchObject));
 }
 
 #[test]

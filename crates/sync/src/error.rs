@@ -16,6 +16,8 @@ pub enum Error {
     NoSuchObject,
     /// The owner id given does not own the mutex (`EPERM`).
     NotOwner,
+    /// The calling process does not hold the object (`EPERM`).
+    NotHeld,
     /// The count would exceed the semaphore's maximum (`EOVERFLOW`).
     Overflow,
     /// The deadline passed (`ETIMEDOUT`).
@@ -40,7 +42,7 @@ impl Error {
         match self {
             Error::Invalid => number::EINVAL,
             Error::NoSuchObject => number::EBADF,
-            Error::NotOwner => number::EPERM,
+            Error::NotOwner | Error::NotHeld => number::EPERM,
             Error::Overflow => number::EOVERFLOW,
             Error::TimedOut => number::ETIMEDOUT,
             Error::Interrupted => number::EINTR,
@@ -67,6 +69,7 @@ impl core::fmt::Display for Error {
             Error::Invalid => "an argument is out of range, or an object is of another kind or arena",
             Error::NoSuchObject => "the object was closed, or never was",
             Error::NotOwner => "this owner id does not own the mutex",
+            Error::NotHeld => "this process does not hold the object",
             Error::Overflow => "the count would exceed the semaphore's maximum",
             Error::TimedOut => "the deadline passed",
             Error::Interrupted => "interrupted by a signal",

@@ -76,6 +76,28 @@ pub enum Bug {
     ForgetBlind,
     /// A burial does not look again if the object changed while it forgot the creator.
     ForgetOnce,
+    /// I-hold-3: a process holds what has ended.
+    HoldsEnded,
+    /// I-hold-3: a process that releases the last hold frees the object, and its holds do not say so.
+    EndsUnsaid,
+    /// I-hold-3: a creation that finds all holders dead does the same.
+    HeirEndsUnsaid,
+    /// I-hold-1: the holds are not read again if meta says that the object is shared.
+    HoldsUnconfirmed,
+    /// I-hold-2: an object is shared whatever its holds say by now.
+    SharesBlind,
+    /// A process that releases the last hold does not look whether somebody owns the mutex.
+    OwnerForgotten,
+    /// O-use: nobody looks whether the mutex was given to a wait between the looks at its owner and at its waits.
+    UsedInTurns,
+    /// Nobody looks whether a wait runs on an object that nobody holds.
+    WaitForgotten,
+    /// A burial leaves the holds of the dead process.
+    HoldUnburied,
+    /// A creation takes the objects of a process that is being buried for a living one's.
+    BurialWaitedFor,
+    /// A creation that finds an object of a dead process does not look again if meta has changed.
+    ReclaimsOnce,
     /// A supervisor frees the place of a dead thread without ending its wait.
     BuryOpen,
 }

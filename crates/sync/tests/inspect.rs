@@ -356,6 +356,17 @@ fn every_recursion_count_is_seen_whole() {
 }
 
 #[test]
+fn an_object_is_kept_by_its_creator_until_it_is_shared() {
+    let arena = Arena::create(CAPACITY).unwrap();
+    let object = arena.event_create(&arena.waiter(), false, false).unwrap();
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    let keeper = || view.snapshot().unwrap().objects[0].keeper;
+    assert_eq!(keeper(), Keeper::Process(0));
+    arena.hold(object).unwrap();
+    assert_eq!(keeper(), Keeper::Processes);
+}
+
+#[test]
 fn an_object_of_descriptors_is_kept_by_a_family_until_one_is_closed() {
     let file = Arena::create_file(CAPACITY).unwrap();
     let arena = Arena::map_for_descriptors(file.as_fd()).unwrap();

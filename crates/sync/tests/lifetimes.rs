@@ -199,6 +199,86 @@ fn what_a_dead_process_created_is_taken_back_unless_adopted() {
     assert_eq!((arena.kind(second), arena.kind(third)), (Ok(Kind::AutoEvent), Ok(Kind::AutoEvent)));
 }
 
+#[test]
+fn a_million_objects_are_held_and_released() {
+    const OBJECTS: u32 = 1_000_000;
+    let arena = small(OBJECTS, 1);
+    let waiter = arena.waiter();
+    let objects: Vec<Object> = (0..OBJECTS).map(|_| arena.event_create(&waiter, false, false).unwrap()).collect();
+    assert_eq!(arena.event_create(&waiter, false, false), Err(Error::Exhausted));
+    // Every other one is shared.
+    objects.iter().step_by(2).for_each(|object| arena.hold(*object).unwrap());
+    objects.iter().for_each(|object| arena.release(*object).unwrap());
+    for (number, object) in objects.iter().enumerate() {
+        assert_eq!(arena.kind(*object).is_ok(), number % 2 == 0);
+    }
+    objects.iter().step_by(2).for_each(|object| arena.release(*object).unwrap());
+    assert!(objects.iter().all(|object| arena.kind(*object) == Err(Error::NoSuchObject)));
+    (0..OBJECTS).for_each(|_| assert!(arena.event_create(&waiter, false, false).is_ok()));
+}
+
+#[test]
+fn what_the_dead_held_ends_when_its_room_is_needed_unless_it_is_waited_for() {
+    let _alone = alone();
+    let arena = small(2, 4);
+    let main = arena.waiter();
+    let mutex = arena.mutex_create(&main, OWNER, 1).unwrap();
+    in_child(|| {
+        arena.hold(mutex).unwrap();
+        arena.event_create(&arena.waiter(), false, false).unwrap();
+    });
+    arena.release(mutex).unwrap();
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            let waiter = arena.waiter();
+            let ended = arena.wait_any(&waiter, &[mutex], None, OWNER + 1, Deadline::Never);
+            arena.retire(&waiter);
+            ended
+        });
+        let is_waited_for = || arena.mutex_read(&main, mutex).is_ok() && waits(&arena, mutex);
+        while !is_waited_for() {
+            std::thread::yield_now();
+        }
+        // The child's event, and no more.
+        assert!(arena.event_create(&main, false, false).is_ok());
+        assert_eq!(arena.event_create(&main, false, false), Err(Error::Exhausted));
+        arena.mutex_kill(&main, mutex, OWNER).unwrap();
+        assert!(sleeper.join().unwrap().is_ok_and(|satisfied| satisfied.abandoned));
+    });
+    assert_eq!(arena.hold(mutex), Ok(()), "nobody needed its room");
+    assert_eq!(arena.mutex_unlock(&main, mutex, OWNER + 1), Ok(1));
+    assert_eq!(arena.release(mutex), Ok(()));
+    assert!(arena.event_create(&main, false, false).is_ok(), "only the dead hold it");
+    assert_eq!(arena.kind(mutex), Err(Error::NoSuchObject));
+}
+
+/// Returns true if somebody waits for it.
+fn waits(arena: &Arena, object: Object) -> bool {
+    let view = ntux_sync::inspect::View::open(arena.fd().unwrap()).unwrap();
+    view.snapshot().unwrap().objects.iter().any(|seen| seen.object == object && seen.waiting().count() > 0)
+}
+
+#[test]
+fn an_adoption_takes_the_creators_hold_or_adds_one() {
+    let _alone = alone();
+    let arena = small(2, 4);
+    let waiter = arena.waiter();
+    let (taken, shared) =
+        (arena.event_create(&waiter, false, false).unwrap(), arena.event_create(&waiter, false, false).unwrap());
+    arena.hold(shared).unwrap();
+    in_child(|| {
+        arena.adopt(taken).unwrap();
+        arena.adopt(shared).unwrap();
+        arena.adopt(shared).unwrap();
+        arena.release(shared).unwrap();
+        assert_eq!(arena.release(shared), Err(Error::NotHeld));
+        arena.release(taken).unwrap();
+    });
+    assert_eq!(arena.release(taken), Err(Error::NoSuchObject));
+    assert_eq!((arena.release(shared), arena.adopt(shared), arena.release(shared)), (Ok(()), Ok(()), Ok(())));
+    assert_eq!(arena.release(shared), Err(Error::NoSuchObject));
+}
+
 /// Children that each wait and do this, and are killed, several at a time.
 fn killed_children(arena: &Arena, event: Object, count: usize, body: impl Fn(&Waiter)) {
     const AT_A_TIME: usize = 10;
@@ -246,6 +326,17 @@ fn does_not_grow_with_what_the_killed_made(make: impl Fn(&Arena, &Waiter)) {
 fn an_arena_does_not_grow_with_the_number_of_processes_that_were_killed() {
     does_not_grow_with_what_the_killed_made(|arena, waiter| {
         arena.event_create(waiter, false, false).unwrap();
+    });
+}
+
+#[test]
+fn an_arena_does_not_grow_with_the_number_of_processes_that_were_killed_with_shared_objects() {
+    does_not_grow_with_what_the_killed_made(|arena, waiter| {
+        let object = arena.mutex_create(waiter, OWNER, 1).unwrap();
+        arena.hold(object).unwrap();
+        arena.release(object).unwrap();
+        let owned = arena.mutex_create(waiter, OWNER, 1).unwrap();
+        arena.release(owned).unwrap();
     });
 }
 

@@ -45,7 +45,7 @@ pub fn of_object(error: ntux::Error) -> Error {
     match error {
         // Somebody has closed the handle meanwhile.
         ntux::Error::NoSuchObject | ntux::Error::Invalid => INVALID_HANDLE,
-        ntux::Error::NotOwner => NOT_OWNER,
+        ntux::Error::NotOwner | ntux::Error::NotHeld => NOT_OWNER,
         ntux::Error::Overflow => TOO_MANY_POSTS,
         ntux::Error::Exhausted | ntux::Error::Os(_) => NOT_ENOUGH_MEMORY,
         _ => INTERNAL_ERROR,

@@ -22,6 +22,8 @@ pub enum Body {
     Everywhere(fn(&dyn Face)),
     /// Forks: runs on a face whose objects several processes share.
     Processes(fn(&dyn Face)),
+    /// Forks, and holds objects: runs on a face whose objects are numbers that processes hold.
+    Holds(fn(&dyn Face)),
     /// Makes a time namespace: runs where several processes share the objects and the system permits it.
     TimeNamespace(fn(&dyn Face)),
     /// Sets the wall clock of the whole machine: runs where that was asked for.
@@ -37,6 +39,8 @@ pub enum Kind {
     Everywhere,
     /// See [`Body::Processes`].
     Processes,
+    /// See [`Body::Holds`].
+    Holds,
     /// See [`Body::TimeNamespace`].
     TimeNamespace,
     /// See [`Body::WallClock`].
@@ -51,6 +55,7 @@ impl Case {
         match self.body {
             Body::Everywhere(_) => Kind::Everywhere,
             Body::Processes(_) => Kind::Processes,
+            Body::Holds(_) => Kind::Holds,
             Body::TimeNamespace(_) => Kind::TimeNamespace,
             Body::WallClock(_) => Kind::WallClock,
             Body::Device(_) => Kind::Device,

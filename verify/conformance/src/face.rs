@@ -207,6 +207,14 @@ pub trait Face: Sync {
     fn event_read(&self, event: Object) -> Outcome<Event>;
     /// Gives an object up.
     fn close(&self, object: Object) -> Outcome<()>;
+    /// The process holds an object once more.
+    fn hold(&self, _object: Object) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// The process holds an object once less.
+    fn let_go(&self, _object: Object) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
     /// Waits.
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied>;
     /// A process was killed, says its supervisor. Where the system itself ends the waits of the dead, nobody says so.

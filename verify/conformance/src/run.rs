@@ -121,7 +121,11 @@ fn run_here(face: &Instantiation, name: &str, watchdog_seconds: u32) {
     unsafe { libc::alarm(watchdog_seconds) };
     let case = case::all().find(|case| case.name == name).expect("the name of a case");
     match case.body {
-        Body::Everywhere(body) | Body::Processes(body) | Body::TimeNamespace(body) | Body::WallClock(body) => {
+        Body::Everywhere(body)
+        | Body::Processes(body)
+        | Body::Holds(body)
+        | Body::TimeNamespace(body)
+        | Body::WallClock(body) => {
             body(&*(face.open)());
         }
         Body::Device(body) => body(),

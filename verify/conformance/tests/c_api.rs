@@ -240,6 +240,16 @@ impl Face for C {
         outcome(unsafe { (functions().object_close)(self.arena, object.0) })
     }
 
+    fn hold(&self, object: Object) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().object_hold)(self.arena, object.0) })
+    }
+
+    fn let_go(&self, object: Object) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().object_release)(self.arena, object.0) })
+    }
+
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {
         let objects: Vec<u64> = wait.objects.iter().map(|object| object.0).collect();
         let alert = wait.alert.map_or(0, |alert| alert.0);

@@ -133,6 +133,14 @@ impl Face for Core {
         self.run(|arena, _| arena.close(inner(object)))
     }
 
+    fn hold(&self, object: Object) -> Outcome<()> {
+        self.run(|arena, _| arena.hold(inner(object)))
+    }
+
+    fn let_go(&self, object: Object) -> Outcome<()> {
+        self.run(|arena, _| arena.release(inner(object)))
+    }
+
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {
         let objects: Vec<ntux_sync::Object> = wait.objects.iter().copied().map(inner).collect();
         let (alert, owner, deadline) = (wait.alert.map(inner), wait.owner, deadline_of(wait.deadline));

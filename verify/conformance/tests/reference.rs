@@ -13,6 +13,7 @@ fn main() -> ExitCode {
         open: || Box::new(Reference::open()),
         without: &[
             (Kind::Processes, "its objects live in the memory of one process"),
+            (Kind::Holds, "its objects live in the memory of one process"),
             (Kind::Device, "its objects are no descriptors"),
         ],
     })

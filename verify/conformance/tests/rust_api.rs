@@ -145,6 +145,14 @@ impl Face for Rust {
         self.arena.close(named(object)?).map_err(errno)
     }
 
+    fn hold(&self, object: Object) -> Outcome<()> {
+        self.arena.hold(named(object)?).map_err(errno)
+    }
+
+    fn let_go(&self, object: Object) -> Outcome<()> {
+        self.arena.release(named(object)?).map_err(errno)
+    }
+
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {
         let through_handle = self.wait_through_handle(wait).map(|ended| ended.map_err(errno));
         let ended = through_handle.unwrap_or_else(|| self.wait_through_arena(wait));

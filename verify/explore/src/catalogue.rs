@@ -37,6 +37,7 @@ pub fn all_programs() -> Vec<Program> {
         lives::deaths(),
         lives::burials(),
         lives::creators(),
+        lives::holds(),
         ghosts::resumed(),
         ghosts::namesakes(),
         ghosts::closed(),

@@ -170,6 +170,12 @@ impl Program {
         self.inherited(dead, heir)
     }
 
+    /// `thread` is a process of its own, and may die.
+    pub fn mortal_process(mut self, thread: ThreadId) -> Self {
+        self.fates[thread].own_process = true;
+        self.mortal(thread)
+    }
+
     /// `thread` begins after the death of `dead`.
     pub fn after(mut self, dead: ThreadId, thread: ThreadId) -> Self {
         self.fates[dead].mortal = true;
@@ -265,6 +271,9 @@ impl Program {
     /// The model at the start, with one thread more, for an observer.
     pub fn start(&self) -> State {
         let mut state = State::new(self.threads.len() + 1);
+        for (thread, fate) in self.fates.iter().enumerate() {
+            state = if fate.own_process { state.with_process(thread) } else { state };
+        }
         for value in &self.objects {
             state.add(value.clone());
         }
@@ -411,6 +420,16 @@ pub fn create_mutex(owner: u32, count: u32) -> Call {
 /// Makes an object the caller's own.
 pub fn adopt(object: Id) -> Call {
     call(Operation::Adopt { object })
+}
+
+/// The caller's process holds an object.
+pub fn hold(object: Id) -> Call {
+    call(Operation::Hold { object })
+}
+
+/// The caller's process holds it no more, or once less.
+pub fn release(object: Id) -> Call {
+    call(Operation::Release { object })
 }
 
 /// Says that a thread has ended.

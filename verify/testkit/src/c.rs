@@ -93,6 +93,8 @@ functions! {
     arena_bury_process(arena: *const Arena, process: u32);
     object_close(arena: *const Arena, object: u64);
     object_adopt(arena: *const Arena, object: u64);
+    object_hold(arena: *const Arena, object: u64);
+    object_release(arena: *const Arena, object: u64);
     semaphore_create(arena: *const Arena, count: u32, max: u32, semaphore: *mut u64);
     semaphore_release(arena: *const Arena, semaphore: u64, count: u32, previous: *mut u32);
     semaphore_read(arena: *const Arena, semaphore: u64, count: *mut u32, max: *mut u32);

@@ -243,6 +243,31 @@ static void arenas(void)
     IS(0, ntux_object_close(arena, event));
 }
 
+static void holds(void)
+{
+    ntux_arena *again;
+    ntux_object event, mutex;
+
+    IS(0, ntux_arena_attach(ntux_arena_fd(arena), &again));
+    IS(0, ntux_event_create(arena, 1, 1, &event));
+    IS(0, ntux_object_hold(again, event)); /* of one process, whichever attachment */
+    IS(0, ntux_object_release(arena, event));
+    IS(0, ntux_event_read(arena, event, NULL, &out));
+    IS(0, ntux_object_release(arena, event));
+    IS(-EBADF, ntux_event_read(again, event, NULL, &out));
+    IS(0, ntux_arena_detach(again));
+
+    IS(0, ntux_mutex_create(arena, 7, 2, &mutex));
+    IS(0, ntux_object_release(arena, mutex));
+    IS(-EPERM, ntux_object_release(arena, mutex));
+    IS(0, ntux_mutex_kill(arena, mutex, 7));
+    IS(0, ntux_object_hold(arena, mutex));
+    IS(-EOWNERDEAD, ntux_wait_any(arena, &mutex, 1, 0, 8, 0, 0, NULL));
+    IS(0, ntux_mutex_unlock(arena, mutex, 8, NULL));
+    IS(0, ntux_object_release(arena, mutex));
+    IS(-EBADF, ntux_object_kind(arena, mutex));
+}
+
 /* NTSYNC_IOC_..., as Linux composes them: direction, size, letter, which. */
 #define REQUEST(direction, size, which) (UINT32_C(direction) << 30 | UINT32_C(size) << 16 | 'N' << 8 | UINT32_C(which))
 #define IN 1
@@ -316,6 +341,7 @@ int main(void)
     signals_and_waits();
     threads();
     arenas();
+    holds();
 #ifdef PLANTED
     IS(1, ntux_wait_all(arena, NULL, 0, 0, 7, 0, 0, NULL));
 #endif

@@ -192,7 +192,7 @@ static void events(void)
 static void objects(void)
 {
     typedef int change(const ntux_arena *, ntux_object);
-    static change *const changes[] = {ntux_object_close, ntux_object_adopt};
+    static change *const changes[] = {ntux_object_close, ntux_object_adopt, ntux_object_hold, ntux_object_release};
     unsigned i;
 
     IS(-EFAULT, ntux_object_kind(NULL, semaphore));
@@ -200,7 +200,7 @@ static void objects(void)
     IS(-EBADF, ntux_object_kind(arena, closed));
     IS(-EBADF, ntux_object_kind(arena, 0));
     IS(-EBADF, ntux_object_kind(arena, UINT64_MAX));
-    for (i = 0; i < 2; i++) {
+    for (i = 0; i < 4; i++) {
         IS(-EFAULT, changes[i](NULL, semaphore));
         IS(-EINVAL, changes[i](MISALIGNED(ntux_arena), semaphore));
         IS(-EBADF, changes[i](arena, closed));

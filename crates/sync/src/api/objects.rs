@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Creates, adopts and closes objects.
+//! Creates, holds, releases, adopts and closes objects.
 
 use crate::arena::Arena;
 use crate::arena::lifetime::Lifetime;
@@ -39,15 +39,46 @@ impl Arena {
         self.kind_of(object)
     }
 
-    /// Closes an object. Waits that have begun continue until their own deadlines.
+    /// Closes an object, whoever holds it. Waits that have begun continue until their own deadlines.
     ///
     /// Errors: `NoSuchObject`.
     pub fn close(&self, object: Object) -> Result<()> {
         self.free(object)
     }
 
+    /// This process holds the object once more: it lives until [`Arena::release`] has been called as often, or the process ends. A
+    /// process holds each object that it created once. One exchange, but the first hold beside the creator's is four.
+    ///
+    /// A forked child holds nothing of what its parent holds.
+    ///
+    /// Errors: `NoSuchObject`, also if nobody holds the object any more, `Invalid` (behind descriptors), `Exhausted` (more processes than
+    /// the arena has room for).
+    pub fn hold(&self, object: Object) -> Result<()> {
+        let peer = self.peer(bury)?;
+        self.add_hold(object, peer)
+    }
+
+    /// This process holds the object once less. When no process holds it any more, it ends: at once, or, if a wait runs on it
+    /// or somebody owns it, some time after the last such wait is over and it has no owner.
+    ///
+    /// Errors: `NoSuchObject`; `NotHeld`; those of [`Arena::hold`].
+    #[inline]
+    pub fn release(&self, object: Object) -> Result<()> {
+        match self.known_peer() {
+            Some(peer) if self.end_at_once(object, peer) => Ok(()),
+            _ => self.release_shared(object),
+        }
+    }
+
+    #[cold]
+    fn release_shared(&self, object: Object) -> Result<()> {
+        let peer = self.peer(bury)?;
+        self.drop_hold(object, peer)
+    }
+
     /// Makes an object belong to this process. When the process of an object has ended, and the arena runs out of
-    /// slots, the object is closed; a process that uses it longer than its creator must adopt it. An object behind
+    /// slots, the object is closed; a process that uses it longer than its creator must adopt it, or hold it ([`Arena::hold`]). This
+    /// takes the creator's hold; if several processes hold the object, it adds one, unless this process has one. An object behind
     /// descriptors always belongs to those that have one.
     ///
     /// Errors: `NoSuchObject`, `Exhausted`.

@@ -6,6 +6,7 @@
 use ntux_platform::atomic::Pair;
 
 use super::Arena;
+use crate::format::fields::{Bits, HOLDS, part};
 use crate::format::object_word::SEQUENCE_MASK;
 use crate::format::ticket::TICKET_BITS;
 
@@ -13,6 +14,7 @@ use crate::format::ticket::TICKET_BITS;
 const TICKETS_LEFT: u64 = 16;
 const CHANGES_LEFT: u64 = 3;
 const ATTEMPTS_LEFT: u32 = 2;
+const HOLDS_LEFT: u64 = 2;
 /// The last generation: the next object in the slot has generation 1.
 const GENERATION: u64 = 0x7fff_ffff;
 
@@ -33,6 +35,12 @@ impl Arena {
             let fresh = slot.word.compare_exchange(Pair::default(), word).is_ok();
             assert!(fresh, "a fresh arena");
             slot.meta.store(GENERATION);
+        }
+        const SEQUENCE: Bits = part(HOLDS, "sequence");
+        for word in (0..self.capacity.objects).filter_map(|index| self.claims_word(index)) {
+            let last = (SEQUENCE.mask() - HOLDS_LEFT) << SEQUENCE.shift();
+            let fresh = word.compare_exchange(Pair::default(), Pair { low: 0, high: last }).is_ok();
+            assert!(fresh, "a fresh arena");
         }
     }
 }

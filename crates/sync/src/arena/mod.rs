@@ -10,6 +10,7 @@ pub(crate) mod chunks;
 pub(crate) mod claims;
 #[cfg(ntux_explore)]
 mod creators;
+pub(crate) mod holds;
 pub(crate) mod lifetime;
 pub(crate) mod objects;
 pub(crate) mod peers;

@@ -9,8 +9,9 @@
 //!        +-----------+-----------+------+--------+-------+------+------------+
 //! object: generation in the upper 32 bits, index in the lower ones; never 0
 //! ```
-//! keeper: the process that the object belongs to; for a held object (*held* by descriptors) the family that made it, for onlookers:
-//! who answers for it is in its claims, see [`super::descriptor`]. locked: the object's own byte answers. creator: the process that made it, plus one; 0:
+//! keeper: the process that holds the object; for a held object (*held* by descriptors) the family that made it, for onlookers:
+//! who answers for it is in its claims, see [`super::descriptor`]. locked: of a held object, its own byte answers; of another one, it is
+//! *shared*: who holds it is in its claims, see [`super::holds`]. creator: the process that made it, plus one; 0:
 //! unknown. Only onlookers read it. The code is in [`crate::format::meta`] and [`super::lifetime`].
 //!
 //! # Transitions
@@ -20,8 +21,9 @@
 //! | Building | Live (new kind) | its creator, after it has written the object's word |
 //! | Live | Live, of another keeper | a process that adopts it |
 //! | Live | Live, locked | a process that knows of copies that no family answers for |
+//! | Live | Live, shared | a process that holds what another one holds, or that releases what is in use |
 //! | Live | Live, of an unknown creator | the process that gets the slot of the creator, which is dead, before it has the slot |
-//! | Live | Free (next generation, same kind) | a thread that closes it; a sweep that found it unreferenced, or a creator that found its process dead |
+//! | Live | Free (next generation, same kind) | a thread that closes it; one that releases the last hold, or finds that no living process holds it, if it is not in use; a sweep that found it unreferenced |
 //!
 //! # Invariants
 //! * I-object-1: an operation loads the object's word *before* meta, and changes the word by compare-exchange. A
@@ -80,6 +82,13 @@ impl ObjectSlot {
     }
 }
 
+/// Makes a live object that one process holds this one's, unless meta changes meanwhile. Returns false if nothing has happened.
+#[inline(always)]
+fn hand_once(slot: &ObjectSlot, object: Object, peer: u32) -> bool {
+    let meta = Meta(slot.meta.load());
+    meta.is_live(object) && meta.is_kept() && slot.meta.compare_exchange(meta.0, meta.kept_by(peer).0).is_ok()
+}
+
 fn resident(meta: Meta, index: u32) -> Object {
     let generation = if meta.state() == SlotState::Live { meta.generation() } else { meta.generation_before() };
     Object::new(index, generation)
@@ -117,15 +126,25 @@ impl Arena {
     /// Errors: `NoSuchObject`.
     pub(crate) fn hand_to(&self, object: Object, peer: u32) -> Result<()> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+        match hand_once(slot, object, peer) {
+            true => Ok(()),
+            false => self.hand_slowly(object, peer),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hand_slowly(&self, object: Object, peer: u32) -> Result<()> {
+        let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
         for _ in 0..RETRIES {
             let meta = Meta(slot.meta.load());
             if !meta.is_live(object) {
                 return Err(Error::NoSuchObject);
             }
-            if meta.is_held() {
-                return Ok(());
+            if !meta.is_kept() {
+                return self.hold_if_not_held(object, peer);
             }
-            if slot.meta.compare_exchange(meta.0, meta.kept_by(peer).0).is_ok() {
+            if hand_once(slot, object, peer) {
                 return Ok(());
             }
         }
@@ -162,14 +181,42 @@ impl Arena {
         let Some(slot) = self.object_slot(index) else {
             return false;
         };
-        let meta = Meta(slot.meta.load());
-        let unreferenced = match meta.state() {
-            SlotState::Free => return true,
-            SlotState::Live if meta.is_held() => lifetime.is_unreferenced(self, index, meta),
-            SlotState::Live | SlotState::Building => cache.is_peer_dead(meta.keeper()),
-            SlotState::Rubbish => true,
-        };
-        unreferenced && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
+        // Again if meta changes meanwhile: a burial may have freed the slot, or forgotten the creator.
+        for _ in 0..RETRIES {
+            let meta = Meta(slot.meta.load());
+            let unreferenced = match meta.state() {
+                SlotState::Free => return true,
+                SlotState::Live if meta.is_held() => lifetime.is_unreferenced(self, index, meta),
+                SlotState::Live if meta.is_shared() => {
+                    return self.end_if_unheld(index, slot, &|peer| !cache.is_owner_dead(peer));
+                }
+                SlotState::Live => cache.is_owner_dead(meta.keeper()) && !self.is_resident_waited_for(index, slot),
+                SlotState::Building => cache.is_owner_dead(meta.keeper()),
+                SlotState::Rubbish => true,
+            };
+            if !unreferenced {
+                return false;
+            }
+            if slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok() {
+                return true;
+            }
+            if planted(Bug::ReclaimsOnce) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Ends a shared object whose holders have numbers that nobody has any more. Returns true if its slot is free now.
+    #[cold]
+    #[inline(never)]
+    fn end_if_gone(&self, index: u32, slot: &ObjectSlot, mine: u32) -> bool {
+        self.end_if_unheld(index, slot, &|peer| !self.is_process_gone(peer, mine))
+    }
+
+    /// Returns true if a wait for the slot's current object is not over.
+    fn is_resident_waited_for(&self, index: u32, slot: &ObjectSlot) -> bool {
+        self.is_waited_for(slot, slot.resident(index))
     }
 
     /// Frees the slot of a process whose number nobody has any more, or now and then that of an object without descriptors; `mine`
@@ -180,11 +227,18 @@ impl Arena {
         const SELDOM: u32 = 8;
         let Some(slot) = self.object_slot(index) else { return false };
         let meta = Meta(slot.meta.load());
+        if meta.is_kept_only_by(mine) {
+            return false;
+        }
         let gone = match meta.state() {
             SlotState::Live if meta.is_held() => {
                 self.objects_used().is_multiple_of(SELDOM) && lifetime.is_unreferenced(self, index, meta)
             }
-            SlotState::Live | SlotState::Building => self.is_process_gone(meta.keeper(), mine),
+            SlotState::Live if meta.is_shared() => return self.end_if_gone(index, slot, mine),
+            SlotState::Live | SlotState::Building => {
+                self.is_process_gone(meta.keeper(), mine)
+                    && (meta.state() == SlotState::Building || !self.is_resident_waited_for(index, slot))
+            }
             SlotState::Free | SlotState::Rubbish => false,
         };
         gone && slot.meta.compare_exchange(meta.0, meta.freed().0).is_ok()
@@ -243,25 +297,35 @@ impl Arena {
         }
     }
 
-    /// Whatever others do with the object meanwhile: somebody may adopt it.
+    /// Whatever others do with the object meanwhile: somebody may adopt it, hold it, or wait for it.
     fn bury_object(&self, index: u32, slot: &ObjectSlot, peer: u32) {
         for _ in 0..RETRIES {
             let meta = Meta(slot.meta.load());
-            let is_own = meta.keeper() == peer && meta.state() != SlotState::Free && !meta.is_held();
+            let is_own = meta.keeper() == peer && meta.state() != SlotState::Free && meta.is_kept();
             let is_known = meta.creator() == Some(peer) && !planted(Bug::CreatorKept);
+            if is_own && meta.state() == SlotState::Live && self.is_resident_waited_for(index, slot) {
+                self.share(slot, Object::new(index, meta.generation()), meta);
+                continue;
+            }
             let next = match (is_own, is_known) {
                 (true, _) => meta.freed(),
-                (false, true) if planted(Bug::ForgetBlind) => return slot.meta.store(meta.without_creator().0),
+                (false, true) if planted(Bug::ForgetBlind) => {
+                    slot.meta.store(meta.without_creator().0);
+                    break;
+                }
                 (false, true) => meta.without_creator(),
-                (false, false) => return,
+                (false, false) => break,
             };
             let is_done = slot.meta.compare_exchange(meta.0, next.0).is_ok();
             if is_done && is_own {
-                self.object_pool().hint(index);
+                return self.object_pool().hint(index);
             }
             if is_done || planted(Bug::ForgetOnce) {
-                return;
+                break;
             }
+        }
+        if Meta(slot.meta.load()).is_shared() {
+            self.bury_hold(index, slot, peer);
         }
     }
 

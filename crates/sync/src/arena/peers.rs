@@ -210,8 +210,17 @@ impl<'a> LivenessCache<'a> {
     /// Returns true if the process with this index is certainly dead. An empty slot counts as dead, because it belongs to no
     /// living process.
     pub(crate) fn is_peer_dead(&self, index: u32) -> bool {
-        let Some(word) = self.arena.peer_word(index) else { return false };
-        let found = word.load();
+        self.arena.peer_word(index).is_some_and(|word| self.is_dead(index, word.load()))
+    }
+
+    /// Returns true if the process that owns objects under this index is certainly dead: also while another one buries it, which owns no
+    /// objects under that index yet (I-peer-1). (It has waiter slots there.)
+    pub(crate) fn is_owner_dead(&self, index: u32) -> bool {
+        let Some(found) = self.arena.peer_word(index).map(Word128::load) else { return false };
+        found.high & BURYING != 0 && !planted(Bug::BurialWaitedFor) || self.is_dead(index, found)
+    }
+
+    fn is_dead(&self, index: u32, found: Pair) -> bool {
         let known = &self.known[index as usize % REMEMBERED];
         if let Some((_, _, dead)) = known.get().filter(|&(of, then, _)| (of, then) == (index, found)) {
             return dead;

@@ -238,6 +238,17 @@ pub(crate) const CLAIMS: &[Bits] = &[
     bits("fifth", 82, 18),
     bits("sequence", 100, 28),
 ];
+/// The claims of an object that is not behind descriptors: its holds. The sequence is that of the claims.
+pub(crate) const HOLDS: &[Bits] = &[
+    bits("first", 0, 18),
+    bits("second", 18, 18),
+    bits("third", 36, 18),
+    bits("others", 54, 6),
+    bits("ended", 60, 1),
+    bits("fourth", 64, 18),
+    bits("classes", 82, 18),
+    bits("sequence", 100, 28),
+];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
@@ -378,6 +389,7 @@ mod tests {
             LINK,
             TRANSFER,
             CLAIMS,
+            HOLDS,
             DEADLINE,
             FOUND,
             SIGNATURE,

@@ -25,6 +25,8 @@ pub(crate) const PEERS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PEERS_MAX 
 pub(crate) const INLINE_USED: usize = if cfg!(ntux_explore) { 1 } else { PLACES_INLINE };
 /// The same of a chunk.
 pub(crate) const CHUNK_USED: usize = if cfg!(ntux_explore) { 1 } else { PLACES_CHUNK };
+/// A checker has two processes, of which one shall find no place among the holds of an object.
+pub(crate) const HOLDERS_USED: usize = if cfg!(ntux_explore) { 1 } else { 4 };
 /// How much of a mutex's recursion count a spill moves at a time.
 pub(crate) const SPILL_UNIT: u32 = 16;
 /// How often a wait restarts before it joins its queues one by one.
@@ -34,7 +36,7 @@ pub(crate) const QUEUEING_TRIES: u32 = 16;
 pub(crate) const RETRIES: u32 = 1 << 20;
 
 /// All limits, in the order of the fingerprint. Processes with different limits cannot share an arena.
-pub(crate) const ALL: [u64; 13] = [
+pub(crate) const ALL: [u64; 14] = [
     PEERS_MAX as u64,
     PEERS_USED as u64,
     FAMILIES_MAX as u64,
@@ -43,6 +45,7 @@ pub(crate) const ALL: [u64; 13] = [
     LIST_MAX as u64,
     INLINE_USED as u64,
     CHUNK_USED as u64,
+    HOLDERS_USED as u64,
     RECORDS as u64,
     crate::budget::WORK_BUDGET as u64,
     RETRIES as u64,

@@ -105,6 +105,29 @@ impl Meta {
         self.0 & HELD != 0
     }
 
+    /// Returns true if the holds of an object that is not behind descriptors are in its claims ([`crate::arena::holds`]).
+    #[inline(always)]
+    pub(crate) fn is_shared(self) -> bool {
+        self.0 & (HELD | LOCKED) == LOCKED
+    }
+
+    /// The same object, whose holds are in its claims.
+    pub(crate) fn shared(self) -> Meta {
+        Meta(self.0 | LOCKED)
+    }
+
+    /// Returns true if only this process holds the object, once: it is its keeper.
+    #[inline(always)]
+    pub(crate) fn is_kept_only_by(self, peer: u32) -> bool {
+        self.0 & (KEEPER_MASK << KEEPER_SHIFT | HELD | LOCKED) == u64::from(peer) << KEEPER_SHIFT
+    }
+
+    /// Returns true if its keeper can be exchanged: neither descriptors nor several processes have it.
+    #[inline(always)]
+    pub(crate) fn is_kept(self) -> bool {
+        self.0 & (HELD | LOCKED) == 0
+    }
+
     /// Returns true if families answer for the object, and not yet its own byte.
     pub(crate) fn is_uncounted(self) -> bool {
         self.state() == SlotState::Live && self.is_held() && !self.is_locked()

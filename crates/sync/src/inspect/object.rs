@@ -64,6 +64,8 @@ pub enum Keeper {
     Nobody,
     /// The peer with this index.
     Process(u32),
+    /// Those that hold it, if any does.
+    Processes,
     /// Its descriptors, which are only in this family of processes.
     Family(u32),
     /// Its descriptors; the kernel counts them.
@@ -235,6 +237,7 @@ impl Keeper {
     fn of(meta: Meta, life: Life) -> Keeper {
         match life {
             Life::Closed | Life::Rubbish => Keeper::Nobody,
+            _ if meta.is_shared() => Keeper::Processes,
             _ if !meta.is_held() => Keeper::Process(meta.keeper()),
             _ if meta.is_locked() => Keeper::Descriptors,
             _ => Keeper::Family(meta.keeper()),

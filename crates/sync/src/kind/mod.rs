@@ -261,6 +261,12 @@ impl Kind {
         }
     }
 
+    /// Returns true if somebody owns it, or may be about to.
+    #[inline(always)]
+    pub(crate) fn is_owned(self, word: ObjectWord) -> bool {
+        self == Kind::Mutex && (word.value() != 0 || word.is_claimed())
+    }
+
     /// Returns true if an admitted operation has something for a wait-all waiter on its origin.
     pub(crate) fn is_on_offer(self, word: ObjectWord) -> bool {
         self == Kind::Mutex || word.value() != 0

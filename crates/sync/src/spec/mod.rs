@@ -25,12 +25,18 @@
 //! * A burial is refused while the thread lives. It changes nothing that a program can see, unless there is no robust list
 //!   ([`State::with_deaths_unseen`]): then the dead thread leaves every queue now. (A process here has one thread.)
 //!   While one is in progress, a thread that needs the dead one's place may find none.
-//! * A burial closes what belonged to the dead process ([`State::keep`]) and was not adopted before, at any time after the death.
+//! * A process holds each object that it has created, once ([`State::keep`]); a hold adds one, a release takes one away.
+//! * An object that no living process holds is *doomed* at any instant at which no wait stands in its queue, and nobody owns it. It is
+//!   closed at any time after that, unless somebody holds it before. (An owner counts as long as the process lives that released it
+//!   last: whoever holds it when they die keeps nothing by owning it.)
+//! * An adoption takes the hold of the creator, or of who adopted it last. Once others have held the object, it adds one, unless its
+//!   process has one.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   in its queue continue; a wait-all can still acquire it, until a new object takes its slot.
 //! * A signal-and-wait is a signal, then a wait ([`SignalAndWait`]): two operations, between which other threads may step.
 
 mod event;
+mod holds;
 mod mutex;
 mod operation;
 mod semaphore;
@@ -39,6 +45,7 @@ mod value;
 mod wait;
 
 pub use event::Event;
+use holds::Holds;
 pub use mutex::Mutex;
 pub use operation::{Answer, Operation, Outcome};
 pub use semaphore::Semaphore;
@@ -60,8 +67,7 @@ struct Object {
     closed: bool,
     /// Closed, and its slot belongs to another object.
     gone: bool,
-    /// It belongs to the process of this thread: it is closed some time after the process has died, unless somebody has adopted it.
-    keeper: Option<ThreadId>,
+    holds: Holds,
     any: Vec<Queued>,
     all: Vec<ThreadId>,
 }
@@ -109,8 +115,10 @@ pub struct State {
     deaths_unseen: bool,
     /// What an operation of a thread that dies has not done by then, it never does.
     deaths_are_final: bool,
-    /// There are fewer places than threads: a wait can find none.
+    /// There are fewer places than threads: a wait can find none, nor a creation.
     few_places: bool,
+    /// Threads that are processes of their own; the others are one, which lives on.
+    processes: Vec<ThreadId>,
 }
 
 impl State {
@@ -122,7 +130,14 @@ impl State {
             deaths_unseen: false,
             deaths_are_final: false,
             few_places: false,
+            processes: Vec::new(),
         }
+    }
+
+    /// The same, but this thread is a process of its own.
+    pub fn with_process(mut self, thread: ThreadId) -> Self {
+        self.processes.push(thread);
+        self
     }
 
     /// The same without a robust list: waits of the dead go on until they are buried.
@@ -171,7 +186,7 @@ impl State {
     /// The states that one step of `thread` leads to; none if it is idle, finished or can only wait.
     pub fn steps(&self, thread: ThreadId) -> Vec<State> {
         let Phase::Running(running) = &self.threads[thread].phase else { return Vec::new() };
-        let mut next: Vec<State> = self.burials().collect();
+        let mut next: Vec<State> = self.ends().collect();
         if let Some(error) = self.refusal(running) {
             next.push(self.ended(thread, error));
             if !running.began_open || running.operation.is_malformed() {
@@ -197,6 +212,7 @@ impl State {
                 next.push(state);
             }
         }
+        next.iter_mut().for_each(State::doom);
         next
     }
 
@@ -207,17 +223,6 @@ impl State {
         closed.map(|object| {
             let mut state = self.clone();
             state.objects[object].gone = true;
-            state
-        })
-    }
-
-    /// What a burial does on the way: it closes an object of a dead process.
-    fn burials(&self) -> impl Iterator<Item = State> {
-        let is_left = |object: &Object| !object.closed && object.keeper.is_some_and(|keeper| self.threads[keeper].dead);
-        let left = (0..self.objects.len()).filter(move |&object| is_left(&self.objects[object]));
-        left.map(|object| {
-            let mut state = self.clone();
-            state.objects[object].closed = true;
             state
         })
     }
@@ -269,6 +274,7 @@ impl State {
         let satisfied_by = |signalers| {
             let mut state = self.clone();
             state.threads[thread].only_by = Some(signalers);
+            state.doom();
             state
         };
         vec![satisfied_by(Vec::new()), satisfied_by(signalers)]
@@ -299,9 +305,11 @@ impl State {
             || *outcome == Err(Error::Exhausted) && self.may_find_no_place(thread)
     }
 
-    /// Returns true if it is a wait that has joined nothing yet, and somebody buries or did meanwhile, or there are few places.
+    /// Returns true if it is a wait that has joined nothing yet, and somebody buries or did meanwhile, or there are few places; or a
+    /// creation, and there are few.
     fn may_find_no_place(&self, thread: ThreadId) -> bool {
         match &self.threads[thread].phase {
+            Phase::Running(running) if running.operation.creates().is_some() => self.few_places,
             Phase::Running(running) => {
                 (running.beside_burial || self.few_places)
                     && running.operation.wait().is_some()
@@ -316,10 +324,12 @@ impl State {
     pub fn die(&self, thread: ThreadId) -> Vec<State> {
         let mut state = self.clone();
         state.threads[thread].dead = true;
+        state.doom();
         if self.deaths_unseen {
             return vec![state];
         }
         let mut states = state.without_wait_of(thread);
+        states.iter_mut().for_each(State::doom);
         for state in states.iter_mut().filter(|state| state.deaths_are_final && state.waiting(thread).is_none()) {
             state.threads[thread].phase = Phase::Idle;
         }
@@ -363,13 +373,14 @@ impl State {
 
     /// Adds an object without an operation of a thread.
     pub fn add(&mut self, value: Value) -> Id {
-        self.objects.push(Object { value, closed: false, gone: false, keeper: None, any: Vec::new(), all: Vec::new() });
+        let holds = Holds::of(None);
+        self.objects.push(Object { value, closed: false, gone: false, holds, any: Vec::new(), all: Vec::new() });
         self.objects.len() - 1
     }
 
-    /// The object belongs to a thread that is a process of its own.
+    /// The object was created by a thread that is a process of its own.
     pub fn keep(&mut self, object: Id, keeper: ThreadId) {
-        self.objects[object].keeper = Some(keeper);
+        self.objects[object].holds = Holds::of(self.process_of(keeper));
     }
 
     /// The current value of an object.
@@ -418,9 +429,13 @@ impl State {
 
     fn apply(&mut self, thread: ThreadId, operation: &Operation) -> Outcome {
         match *operation {
-            Operation::SemaphoreCreate { count, max } => Ok(self.create(Value::Semaphore(Semaphore::new(count, max)?))),
-            Operation::MutexCreate { owner, count } => Ok(self.create(Value::Mutex(Mutex::new(owner, count)?))),
-            Operation::EventCreate { manual, signaled } => Ok(self.create(Value::Event(Event { manual, signaled }))),
+            Operation::SemaphoreCreate { count, max } => {
+                Ok(self.create(thread, Value::Semaphore(Semaphore::new(count, max)?)))
+            }
+            Operation::MutexCreate { owner, count } => Ok(self.create(thread, Value::Mutex(Mutex::new(owner, count)?))),
+            Operation::EventCreate { manual, signaled } => {
+                Ok(self.create(thread, Value::Event(Event { manual, signaled })))
+            }
             Operation::SemaphoreRelease { object, units } => {
                 let previous = self.semaphore(object)?.release(units)?;
                 self.offer(object, thread);
@@ -466,18 +481,22 @@ impl State {
                 Ok(Answer::Done)
             }
             Operation::Adopt { object } if self.objects[object].closed => Err(Error::NoSuchObject),
-            Operation::Adopt { object } => {
-                self.objects[object].keeper = None;
-                Ok(Answer::Done)
+            Operation::Adopt { object } => Ok(self.adopt(thread, object)),
+            Operation::Hold { object } | Operation::Release { object } if self.objects[object].closed => {
+                Err(Error::NoSuchObject)
             }
+            Operation::Hold { object } => Ok(self.hold(thread, object)),
+            Operation::Release { object } => self.release(thread, object),
             Operation::Wait(_) | Operation::BuryThread { .. } | Operation::BuryProcess { .. } => {
                 unreachable!("in `steps`")
             }
         }
     }
 
-    fn create(&mut self, value: Value) -> Answer {
-        Answer::Created(self.add(value))
+    fn create(&mut self, thread: ThreadId, value: Value) -> Answer {
+        let object = self.add(value);
+        self.keep(object, thread);
+        Answer::Created(object)
     }
 
     fn is_open(&self, object: Id) -> bool {

@@ -23,6 +23,8 @@ pub enum Operation {
     EventRead { object: Id },
     Close { object: Id },
     Adopt { object: Id },
+    Hold { object: Id },
+    Release { object: Id },
     BuryThread { thread: ThreadId },
     BuryProcess { thread: ThreadId },
     Wait(Wait),
@@ -59,7 +61,9 @@ impl Operation {
             | Operation::EventPulse { object }
             | Operation::EventRead { object }
             | Operation::Close { object }
-            | Operation::Adopt { object } => vec![object],
+            | Operation::Adopt { object }
+            | Operation::Hold { object }
+            | Operation::Release { object } => vec![object],
             Operation::Wait(ref wait) => wait.names(),
         }
     }

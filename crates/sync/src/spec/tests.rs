@@ -248,3 +248,53 @@ fn a_closed_object_refuses_operations_and_does_not_disturb_waits() {
     state.run(1, Operation::SemaphoreRelease { object: 1, units: 1 });
     assert_eq!(state.outcome(0), Some(&satisfied(1, false)));
 }
+
+/// A world with one object, which the process of thread 0 has created; thread 1 is another one.
+fn held_world(value: Value) -> State {
+    let mut state = State::new(4).with_process(0).with_process(1);
+    state.add(value);
+    state.keep(0, 0);
+    state
+}
+
+#[test]
+fn an_object_ends_when_no_process_holds_it() {
+    let mut state = held_world(event(false, false));
+    assert_eq!(state.run(1, Operation::Release { object: 0 }), Some(Err(Error::NotHeld)));
+    assert_eq!(state.run(1, Operation::Hold { object: 0 }), Some(Ok(Answer::Done)));
+    assert_eq!(state.run(0, Operation::Release { object: 0 }), Some(Ok(Answer::Done)));
+    assert_eq!(state.run(0, Operation::Release { object: 0 }), Some(Err(Error::NotHeld)));
+    assert_eq!(state.run(3, Operation::EventSet { object: 0 }), Some(Ok(Answer::Signaled(false))));
+    assert_eq!(state.run(1, Operation::Release { object: 0 }), Some(Ok(Answer::Done)));
+    assert_eq!(state.run(3, Operation::EventSet { object: 0 }), Some(Err(Error::NoSuchObject)));
+}
+
+#[test]
+fn a_wait_and_an_owner_keep_what_nobody_holds() {
+    let mut state = held_world(mutex(7, 1));
+    assert_eq!(state.run(0, Operation::Release { object: 0 }), Some(Ok(Answer::Done)));
+    park(&mut state, 2, any(&[0], 8));
+    assert_eq!(state.run(3, Operation::MutexKill { object: 0, owner: 7 }), Some(Ok(Answer::Done)));
+    assert_eq!(state.outcome(2), Some(&satisfied(0, true)));
+    assert_eq!(state.run(3, Operation::MutexUnlock { object: 0, owner: 8 }), Some(Ok(Answer::Count(1))));
+    assert_eq!(state.run(3, Operation::MutexRead { object: 0 }), Some(Err(Error::NoSuchObject)));
+}
+
+#[test]
+fn the_dead_hold_nothing_and_keep_nothing_by_owning_it() {
+    let mut state = held_world(mutex(7, 1));
+    assert_eq!(state.run(1, Operation::Hold { object: 0 }), Some(Ok(Answer::Done)));
+    let mut state = state.die(0).remove(0);
+    assert_eq!(state.run(3, Operation::MutexRead { object: 0 }).map(|read| read.is_ok()), Some(true));
+    let mut state = state.die(1).remove(0);
+    assert_eq!(state.run(3, Operation::MutexRead { object: 0 }), Some(Err(Error::NoSuchObject)));
+}
+
+#[test]
+fn whoever_holds_what_is_doomed_saves_it() {
+    let mut state = held_world(event(false, false)).die(0).remove(0);
+    state.invoke(1, Operation::Hold { object: 0 });
+    let mut saved =
+        state.steps(1).into_iter().find(|state| state.outcome(1) == Some(&Ok(Answer::Done))).expect("it may");
+    assert_eq!(saved.run(3, Operation::EventSet { object: 0 }), Some(Ok(Answer::Signaled(false))));
+}

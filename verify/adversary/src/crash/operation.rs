@@ -36,6 +36,14 @@ pub enum Operation {
     /// Makes an event and forks a child, which sets it when its parent has closed its descriptor. (Of a fork, what the kernel does: a
     /// copy of the descriptor, and the page of the child's family.)
     FamilyFork(New),
+    /// Makes an object that it holds twice, uses it, and releases it: it ends.
+    HoldAndRelease(New),
+    /// Holds an object of somebody else's, and releases it.
+    HoldOnce(u8),
+    /// The same, and keeps it.
+    Hold(u8),
+    /// Makes a mutex that it owns, and releases it; then it unlocks it.
+    ReleaseOwned,
     Adopt(u8),
     Close(u8),
     Release(u8, u32),
@@ -56,12 +64,16 @@ pub enum Operation {
     Retire,
     /// Takes all objects and places that are left, and keeps them.
     Exhaust,
+    /// The same, and holds each object twice.
+    ExhaustTwice,
     /// Says that the last process that died early did.
     BuryProcess,
     /// The same of its thread.
     BuryThread,
     /// Counts the objects and places that can be had, and gives them back.
     Sweep,
+    /// The same of objects alone, each of which must be new: an event that nobody has set.
+    SweepNew,
     /// The same with objects behind descriptors, each of which must be new: an event that nobody has set.
     SweepDescriptors,
     /// The same, and all room for waiters beyond an object's own.
@@ -181,6 +193,7 @@ impl Operation {
     pub fn names(&self, object: u8) -> bool {
         use Operation::*;
         match *self {
+            HoldOnce(named) | Hold(named) => named == object,
             Adopt(named) | Close(named) | Release(named, _) | ReadSemaphore(named) | Unlock(named, _) => {
                 named == object
             }
@@ -220,6 +233,13 @@ impl<'a> Performer<'a> {
             Operation::FamilyExec(new) => self.family_exec(new, Arena::leaving),
             Operation::FamilyCopy(new) => self.family_copy(new),
             Operation::FamilyFork(new) => self.family_fork(new, true),
+            Operation::HoldAndRelease(new) => self.hold_and_release(new),
+            Operation::HoldOnce(number) => {
+                arena.hold(object(number))?;
+                arena.release(object(number)).map(|()| Answer::Done)
+            }
+            Operation::Hold(number) => arena.hold(object(number)).map(|()| Answer::Done),
+            Operation::ReleaseOwned => self.release_owned(),
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
             Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),
             Operation::Release(number, units) => {
@@ -245,11 +265,18 @@ impl<'a> Performer<'a> {
                 Ok(Answer::Done)
             }
             Operation::Exhaust => self.exhaust(),
+            Operation::ExhaustTwice => {
+                let places = self.places()?;
+                let objects = self.objects()?;
+                objects.iter().try_for_each(|object| arena.hold(*object))?;
+                Ok(Answer::Semaphore(objects.len() as u32, places.len() as u32))
+            }
             Operation::BuryProcess => arena.bury_process(board.dead.load()).map(|()| Answer::Done),
             Operation::BuryThread => {
                 arena.bury_thread(board.dead.load(), board.dead.load().into()).map(|()| Answer::Done)
             }
             Operation::Sweep => self.sweep(),
+            Operation::SweepNew => self.sweep_new(),
             Operation::SweepDescriptors => self.sweep_descriptors(),
             Operation::SweepChunks => self.sweep_chunks(),
             Operation::PlantedLock => planted::count_under_the_lock(board),
@@ -278,6 +305,39 @@ impl<'a> Performer<'a> {
             true => self.arena.wait_all(&self.waiter, objects, alert, wait.owner, deadline),
         };
         satisfied.map(Answer::Satisfied)
+    }
+
+    fn hold_and_release(&self, new: New) -> Outcome {
+        let (arena, waiter) = (self.arena, &self.waiter);
+        let object = arena.create_new(waiter, new)?;
+        arena.hold(object)?;
+        arena.release(object)?;
+        arena.event_set(waiter, object)?;
+        arena.release(object)?;
+        match arena.hold(object) {
+            Err(Error::NoSuchObject) => Ok(Answer::Done),
+            _ => Err(Error::Corrupt),
+        }
+    }
+
+    fn release_owned(&self) -> Outcome {
+        const OWNER: u32 = 77;
+        let mutex = self.arena.mutex_create(&self.waiter, OWNER, 2)?;
+        self.arena.release(mutex)?;
+        self.arena.mutex_unlock(&self.waiter, mutex, OWNER)?;
+        self.arena.mutex_unlock(&self.waiter, mutex, OWNER).map(|_| Answer::Done)
+    }
+
+    /// Objects that can be had, which are events that nobody has set.
+    fn sweep_new(&self) -> Outcome {
+        let objects = self.objects()?;
+        for &object in &objects {
+            if self.arena.event_read(&self.waiter, object)? != (false, false) {
+                return Err(Error::Corrupt);
+            }
+            self.arena.release(object)?;
+        }
+        Ok(Answer::Semaphore(objects.len() as u32, 0))
     }
 
     fn descriptor_create(&self, new: New) -> Outcome {

@@ -361,8 +361,9 @@ impl<'a> Play<'a> {
                 && self.stage.arena.kind(self.stage.board.object(*number as u8)).is_ok()
         };
         let (objects, places) = self.stage.all_but((0..count).filter(is_open).count() as u32);
-        // The places are not looked for by the sweep of descriptors.
-        let places = if self.scenario.sweep == Operation::SweepDescriptors { 0 } else { places };
+        // The places are not looked for by the sweeps of objects.
+        let sweeps_objects = matches!(self.scenario.sweep, Operation::SweepDescriptors | Operation::SweepNew);
+        let places = if sweeps_objects { 0 } else { places };
         let expected = Answer::Semaphore(objects, places);
         match self.order(self.scenario.sweep)? {
             Ok(found) if found == expected => Ok(()),

@@ -248,6 +248,12 @@ pub const SCENARIOS: &[Scenario] = &[
     plain("close", &[AUTO], Close(0)),
     with(&[sleeps(&[0, 1])], plain("close-one-waits", &[AUTO, AUTO], Close(0))),
     Scenario { orphans: &[AUTO], ..plain("adopt", &[], Adopt(0)) },
+    Scenario { sweep: SweepNew, ..plain("hold-and-release", &[], HoldAndRelease(AUTO)) },
+    Scenario { sweep: SweepNew, ..plain("release-owned", &[], ReleaseOwned) },
+    plain("hold", &[AUTO], HoldOnce(0)),
+    with(&[FIRST], plain("hold-waited-for", &[AUTO], HoldOnce(0))),
+    Scenario { left_by_the_dead: Some(Hold(0)), ..plain("hold-beside-the-dead", &[AUTO], HoldOnce(0)) },
+    Scenario { orphans: &[AUTO], ..plain("hold-what-the-dead-made", &[], HoldOnce(0)) },
     Scenario { is_long: true, ..plain("exhaust", &[], Exhaust) },
     Scenario {
         cold: true,
@@ -261,7 +267,14 @@ pub const SCENARIOS: &[Scenario] = &[
         left_by_the_dead: Some(Exhaust),
         ..plain("reclaim-place", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now))
     },
+    Scenario {
+        cold: true,
+        is_long: true,
+        left_by_the_dead: Some(ExhaustTwice),
+        ..plain("reclaim-held-object", &[], Create(AUTO))
+    },
     Scenario { is_long: true, left_by_the_dead: Some(Exhaust), ..plain("bury-process", &[AUTO], BuryProcess) },
+    Scenario { is_long: true, left_by_the_dead: Some(ExhaustTwice), ..plain("bury-holder", &[AUTO], BuryProcess) },
     Scenario { is_long: true, left_by_the_dead: Some(Exhaust), ..plain("bury-thread", &[AUTO], BuryThread) },
     plain("retire", &[], Retire),
     Scenario { cold: true, is_long: true, ..plain("first-use", &[AUTO, semaphore(1)], any(&[0, 1], Until::Now)) },
@@ -308,7 +321,8 @@ impl Scenario {
         let poll = |object| Wait(Wait::any(&[object], WORKER_OWNER, Until::Now));
         let mut operations = Vec::new();
         // A stopped victim has its objects still.
-        operations.extend((self.sweep == SweepDescriptors).then_some(SweepDescriptors));
+        let is_of_objects = self.sweep == SweepDescriptors || self.sweep == SweepNew;
+        operations.extend(is_of_objects.then_some(self.sweep));
         for (object, new) in (0..).zip(self.objects.iter().chain(self.orphans)) {
             match new {
                 New::Semaphore { .. } => operations.extend([ReadSemaphore(object), Release(object, 1), poll(object)]),

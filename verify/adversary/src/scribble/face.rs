@@ -58,6 +58,8 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         Operation::CreateDescriptor(new) => descriptor(core, waiter, *new).into(),
         Operation::Close(object) => core.close(*object).into(),
         Operation::Adopt(object) => core.adopt(*object).into(),
+        Operation::Hold(object) => core.hold(*object).into(),
+        Operation::LetGo(object) => core.release(*object).into(),
         Operation::Kind(object) => core.kind(*object).map(drop).into(),
         Operation::Release(object, count) => core.semaphore_release(waiter, *object, *count).map(drop).into(),
         Operation::SemaphoreRead(object) => core.semaphore_read(waiter, *object).map(drop).into(),
@@ -172,6 +174,8 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
             }
             Operation::Close(object) => (functions.object_close)(handle, object.0),
             Operation::Adopt(object) => (functions.object_adopt)(handle, object.0),
+            Operation::Hold(object) => (functions.object_hold)(handle, object.0),
+            Operation::LetGo(object) => (functions.object_release)(handle, object.0),
             Operation::Release(object, count) => (functions.semaphore_release)(handle, object.0, *count, word),
             Operation::SemaphoreRead(object) => (functions.semaphore_read)(handle, object.0, word, other),
             Operation::Unlock(object, owner) => (functions.mutex_unlock)(handle, object.0, *owner, word),

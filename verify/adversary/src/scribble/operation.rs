@@ -12,6 +12,8 @@ pub enum Operation {
     CreateDescriptor(New),
     Close(Object),
     Adopt(Object),
+    Hold(Object),
+    LetGo(Object),
     Kind(Object),
     Release(Object, u32),
     SemaphoreRead(Object),
@@ -43,7 +45,7 @@ pub struct Wait {
 }
 
 /// The names of the operations, in their order.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 21] = [
     "create",
     "create_descriptor",
     "close",
@@ -63,6 +65,8 @@ pub const NAMES: [&str; 19] = [
     "retire",
     "attach",
     "join",
+    "hold",
+    "let_go",
 ];
 
 /// What an operation can come to.
@@ -126,6 +130,8 @@ impl Operation {
             Operation::Retire => 16,
             Operation::Attach => 17,
             Operation::Join => 18,
+            Operation::Hold(_) => 19,
+            Operation::LetGo(_) => 20,
         }
     }
 
@@ -137,7 +143,7 @@ impl Operation {
     /// Any operation, mostly on one of `known`.
     pub fn random(rng: &mut Rng, known: &[Object]) -> Operation {
         let object = object(rng, known);
-        match rng.u32(0..41) {
+        match rng.u32(0..45) {
             0..4 => Operation::Create(new(rng)),
             4 => Operation::CreateDescriptor(new(rng)),
             5 => Operation::Close(object),
@@ -156,7 +162,9 @@ impl Operation {
             31..38 => Operation::WaitAll(wait(rng, known)),
             38 => Operation::Retire,
             39 => Operation::Attach,
-            _ => Operation::Join,
+            40 => Operation::Join,
+            41..43 => Operation::Hold(object),
+            _ => Operation::LetGo(object),
         }
     }
 

@@ -10,6 +10,7 @@ mod deadline;
 mod descriptors;
 mod event;
 mod hand_off;
+mod holds;
 mod instance;
 #[cfg(target_os = "linux")]
 mod ioctl;
@@ -37,6 +38,7 @@ pub(crate) const LISTS: &[&[Case]] = &[
     hand_off::CASES,
     order::CASES,
     processes::CASES,
+    holds::CASES,
 ];
 
 /// What is about the device.

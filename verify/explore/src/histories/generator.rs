@@ -4,8 +4,8 @@
 use ntux_sync::spec::{Id, ThreadId, Value};
 
 use crate::program::{
-    Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_sem, kill, manual, mutex,
-    pulse, read, rel, reset, sem, set, unlock,
+    Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_sem, hold, kill, manual, mutex,
+    pulse, read, rel, release, reset, sem, set, unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;
@@ -111,7 +111,11 @@ impl Draft {
             12..15 => read(object, &self.value(object)),
             15 if Some(thread) == self.creator => self.create(),
             16 if self.random.one_in(2) => close(object),
-            17 if Some(thread) != self.own_process && self.random.one_in(3) => adopt(object),
+            17 if Some(thread) != self.own_process && self.random.one_in(3) => match (thread + object) % 3 {
+                0 => adopt(object),
+                1 => hold(object),
+                _ => release(object),
+            },
             _ => self.signal(thread, object),
         }
     }
@@ -228,7 +232,7 @@ mod tests {
             .collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 15, "{names:?}");
+        assert_eq!(names.len(), 17, "{names:?}");
         let waits = || calls.iter().filter_map(|call| call.operation.wait().map(|wait| (call, wait)));
         let occurs = |what: fn(&(&Call, &ntux_sync::spec::Wait)) -> bool| waits().any(|wait| what(&wait));
         assert!(occurs(|(_, wait)| wait.all && wait.alert.is_some() && wait.objects.len() >= 3));

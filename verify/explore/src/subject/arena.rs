@@ -274,6 +274,8 @@ pub fn perform(
         }
         Operation::Close { object } => arena.close(handle(object)).map(|()| Answer::Done),
         Operation::Adopt { object } => arena.adopt(handle(object)).map(|()| Answer::Done),
+        Operation::Hold { object } => arena.hold(handle(object)).map(|()| Answer::Done),
+        Operation::Release { object } => arena.release(handle(object)).map(|()| Answer::Done),
         Operation::Wait(ref wait) => perform_wait(arena, waiter, handle, wait, deadline),
         Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => {
             unreachable!("programs create their objects before they begin")

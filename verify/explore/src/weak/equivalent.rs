@@ -90,7 +90,7 @@ const EQUIVALENT: &[Equivalent] = &[
               closed object lives runs beside the close, or its caller would know",
     },
     Equivalent {
-        accesses: &[("objects::bury_object", None), ("objects::hand_to", None)],
+        accesses: &[("objects::bury_object", None), ("objects::hand_once", None), ("objects::hand_slowly", None)],
         why: "meta is exchanged, which refuses an old value. Only a process itself becomes the keeper or creator of an \
               object, before its death, of which the burial was told: if an old meta names another one, so does each \
               later one. That an object is held was so from its creation, and that it is closed stays so. The exchange \
@@ -168,6 +168,9 @@ const EQUIVALENT: &[Equivalent] = &[
         accesses: &[
             ("admission::replace", Some("refused exchange: relaxed")),
             ("object_word::exchange", Some("refused exchange: relaxed")),
+            ("holds::exchange_holds", Some("refused exchange: relaxed")),
+            ("holds::share", Some("refused exchange: relaxed")),
+            ("holds::end_unshared", Some("refused exchange: relaxed")),
         ],
         why: "nobody uses what a refused exchange has read: its caller loads again, at worst what it had seen before, and \
               another exchange refuses that",

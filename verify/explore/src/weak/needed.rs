@@ -95,6 +95,91 @@ const UNSEEN: &[(&str, &str, &str)] = &[
         "load: relaxed",
         "the seal and the waiter's word are read after the place (I-chunk-2), or an entry that stands is replaced",
     ),
+    (
+        "holds::exchange_holds",
+        "exchange: acq_rel",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "holds::exchange_holds",
+        "exchange: acquire",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "holds::exchange_holds",
+        "exchange: release",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "holds::holds_and_meta",
+        "load: acquire",
+        "I-hold-1: the holds are read again after meta, or those of an object that was not shared yet count",
+    ),
+    (
+        "holds::share: let is_unshared",
+        "load: acquire",
+        "I-hold-2: meta is read after the holds, or the holds of an object that is shared by then are overwritten",
+    ),
+    (
+        "holds::share: let is_unshared",
+        "load: relaxed",
+        "I-hold-2: meta is read after the holds, or the holds of an object that is shared by then are overwritten",
+    ),
+    (
+        "holds::share: let _",
+        "exchange: acq_rel",
+        "I-hold-1: whoever reads that the object is shared reads its holds, or what was in the word before counts",
+    ),
+    (
+        "holds::share: let _",
+        "exchange: acquire",
+        "I-hold-1: whoever reads that the object is shared reads its holds, or what was in the word before counts",
+    ),
+    (
+        "holds::share: let _",
+        "exchange: release",
+        "I-hold-1: whoever reads that the object is shared reads its holds, or what was in the word before counts",
+    ),
+    (
+        "holds::end_at_once",
+        "load: acquire",
+        "O-use: meta is read after the object's word, or the word is not that of the object that ends",
+    ),
+    (
+        "holds::end_at_once",
+        "load: relaxed",
+        "O-use: meta is read after the object's word, or the word is not that of the object that ends",
+    ),
+    (
+        "holds::end_unshared",
+        "exchange: acq_rel",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "holds::end_unshared",
+        "exchange: acquire",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "holds::end_unshared",
+        "exchange: release",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "objects::change_meta",
+        "exchange: acq_rel",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "objects::change_meta",
+        "exchange: acquire",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "objects::change_meta",
+        "exchange: release",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
 ];
 
 /// A program that fails, and in how many times as many executions as others get.
