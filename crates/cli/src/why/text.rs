@@ -13,6 +13,8 @@ use crate::page::paragraph;
 const PAGE_WIDTH: usize = 80;
 /// Processes that are listed.
 const LISTED: usize = 12;
+/// Threads that wait for no object: a program may have a hundred that idle.
+const ADDRESS_WAITS: usize = 20;
 
 /// The whole page.
 pub fn page(verdict: &Verdict) -> String {
@@ -58,9 +60,12 @@ fn arena(page: &mut String, arena: &ArenaVerdict) {
         page.push('\n');
         render_chain(page, chain, 0);
     }
-    for wait in &arena.address_waits {
+    for wait in arena.address_waits.iter().take(ADDRESS_WAITS) {
         page.push('\n');
         wrapped(page, "", "    ", &format!("{} waits for {}", wait.who(), wait.subject.text(wait.pid)));
+    }
+    if let more @ 1.. = arena.address_waits.len().saturating_sub(ADDRESS_WAITS) {
+        line(page, &format!("\n... and {more} more that wait for no object; name one of them: ntux why PID/TID"));
     }
     let is_unlogged = |step: &Step| step.obstacle == Obstacle::NotSignaled && step.logged.is_empty() && !step.is_new;
     if arena.chains.iter().flat_map(|chain| &chain.waits_for).any(is_unlogged) {
