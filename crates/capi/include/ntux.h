@@ -186,31 +186,32 @@ int ntux_arena_detach(ntux_arena *arena);
  */
 int ntux_object_kind(const ntux_arena *arena, ntux_object object);
 
-/* The calling process holds an object of any kind once more. An object lives as long as a process holds it; the process that
- * created it holds it once. The other process must hold the object before this one releases it.
+/* Adds a hold of the calling process on an object of any kind. An object lives as long as a process holds it; the process
+ * that created it holds it once. To hand an object over, let the other process hold it before this one releases it.
  *
- * Each process counts its own holds, and they end with it: what no living process holds ends when the arena needs the room. An exec
- * keeps them; a child of fork has none of its parent's. Of more than 61 holds of one process nobody knows how many there are: they
- * end with the process, or the object by ntux_object_close. If more than four processes hold an object at a time and one of them
- * dies, its hold can end later: with others' processes.
+ * Each process counts its own holds, and they end with it: an object that no living process holds ends when the arena
+ * needs the room. A program that the process executes keeps its holds; a child of fork begins without any. Up to 61 holds
+ * of a process are counted: more of them end only with the process, or when ntux_object_close ends the object. If more
+ * than four processes hold an object at a time and one of them dies, its hold may last until others have ended, too.
  *
  * -EBADF    the object was closed, or never existed, or no process held it any more and it has ended
  *
- * One exchange, no system call; the first hold beside the creator's is four exchanges. Does not allocate.
+ * One exchange, no system call; the first hold beside the creator's is three exchanges. Does not allocate.
  * NtDuplicateObject; corresponds to keeping a descriptor of the driver's object.
  */
 int ntux_object_hold(const ntux_arena *arena, ntux_object object);
 
-/* The calling process holds an object once less. An object that no process holds any more ends: before this returns, unless a
- * wait stands in its queue, or it is a mutex that somebody owns. Then it lives at least until that is over, or, for an owned mutex,
- * until the process that has released it last ends: so its owner can be declared dead (ntux_mutex_kill), and the first waiter gets it,
- * with -EOWNERDEAD. It ends later, when the arena needs the room.
+/* Takes a hold of the calling process away. An object that no process holds any more ends: before this returns, unless a
+ * wait stands in its queue, or it is a mutex that somebody owns. With a wait in its queue it lives at least until that is
+ * over. An owned mutex lives at least until the process that released it last ends: so its owner can be declared dead
+ * (ntux_mutex_kill), and the first waiter gets it, with -EOWNERDEAD. Both end later, when the arena needs the room.
  *
- * Hold what you use: who uses an object while the last hold of it is being released may find it there, or not.
+ * Hold what you use. A process that begins to use an object while the last hold on it is being released may find it there,
+ * or not.
  *
  * -EBADF    the object was closed, or never existed
- * -EPERM    the calling process does not hold it. (Not noticed of a process that never held an object which more than four
- *           processes hold.)
+ * -EPERM    the calling process does not hold it. (While more than four processes hold an object, a release by a process
+ *           that never held it may succeed.)
  *
  * One exchange, no system call. NtClose; corresponds to closing a descriptor of the driver's object.
  */
@@ -225,8 +226,8 @@ int ntux_object_release(const ntux_arena *arena, ntux_object object);
  */
 int ntux_object_close(const ntux_arena *arena, ntux_object object);
 
-/* Makes an object belong to the calling process: it takes the hold of the process that created it, or adopted it last. If other
- * processes have held the object, it holds it as ntux_object_hold does, unless this process does already.
+/* Makes an object belong to the calling process, which takes over the hold of the process that created it, or adopted it
+ * last. If other processes have held the object, too, this adds a hold, unless the calling process has one.
  *
  * -EBADF    the object was closed, or never existed
  *

@@ -46,8 +46,9 @@ impl Arena {
         self.free(object)
     }
 
-    /// This process holds the object once more: it lives until [`Arena::release`] has been called as often, or the process ends. A
-    /// process holds each object that it created once. One exchange, but the first hold beside the creator's is four.
+    /// Adds a hold of this process. The object lives until [`Arena::release`] has been called as often, or the process
+    /// ends. A process holds each object that it created once. One exchange; the first hold beside the creator's is
+    /// three.
     ///
     /// A forked child holds nothing of what its parent holds.
     ///
@@ -58,8 +59,8 @@ impl Arena {
         self.add_hold(object, peer)
     }
 
-    /// This process holds the object once less. When no process holds it any more, it ends: at once, or, if a wait runs on it
-    /// or somebody owns it, some time after the last such wait is over and it has no owner.
+    /// Takes a hold of this process away. When no process holds the object any more, it ends: at once, or, if a wait
+    /// runs on it or somebody owns it, some time after the last such wait is over and it has no owner.
     ///
     /// Errors: `NoSuchObject`; `NotHeld`; those of [`Arena::hold`].
     #[inline]
