@@ -10,6 +10,7 @@
 //! | In which arena are the objects? | [`arena`] |
 //! | How is an object found by its name? | [`name`], [`create`] |
 //! | What can be called? | [`event`], [`mutex`], [`semaphore`], [`timer`], [`wait`], [`close`], [`thread`] and [`start`], [`apc`] |
+//! | What do threads of this library call? | [`thread_pool`] |
 //! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], all on [`word`] |
 //! | Which pages of memory were written? | [`memory`] |
 //! | What is refused? | [`refused`] |
@@ -53,6 +54,7 @@ mod srw_lock;
 mod start;
 mod text;
 mod thread;
+mod thread_pool;
 mod timer;
 mod wait;
 mod word;

@@ -122,6 +122,20 @@ pub fn detached(main: Main, argument: *mut c_void, stack: usize) -> Result<()> {
     }
 }
 
+/// The size of a stack that is not asked for; 0 if the C library does not say it.
+pub fn usual_stack() -> usize {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let mut bytes = 0;
+    // SAFETY: a place for the attributes, which are initialized before they are read and destroyed afterwards, and one for the answer.
+    unsafe {
+        if libc::pthread_attr_init(attributes.as_mut_ptr()) == 0 {
+            libc::pthread_attr_getstacksize(attributes.as_ptr(), &mut bytes);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        }
+    }
+    bytes
+}
+
 /// # Safety
 /// The attributes are initialized.
 unsafe fn set_stack(attributes: *mut libc::pthread_attr_t, stack: usize) -> libc::c_int {

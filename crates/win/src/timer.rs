@@ -432,7 +432,7 @@ pub unsafe extern "C" fn ntw_SetWaitableTimerEx(
 }
 
 /// Units of 100 ns: from now on if negative, else since 1601.
-fn deadline(due: i64) -> Deadline {
+pub fn deadline(due: i64) -> Deadline {
     let ns = due.unsigned_abs().saturating_mul(NS_PER_TICK);
     match u64::try_from(due) {
         Err(_) => Deadline::after_ns(ns),

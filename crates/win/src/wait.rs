@@ -63,11 +63,13 @@ impl Wanted {
     /// Errors: `INVALID_HANDLE`, `ACCESS_DENIED`.
     fn add(&mut self, handle: Handle) -> Result<()> {
         let found = waitable(handle)?;
-        self.objects[self.count] = found.object;
-        self.kinds[self.count] = found.kind;
-        self.targets[self.count] = found.entry.target();
-        self.count += 1;
+        self.push(found.entry.target(), found.kind, found.object);
         Ok(())
+    }
+
+    fn push(&mut self, target: Target, kind: Kind, object: Object) {
+        (self.targets[self.count], self.kinds[self.count], self.objects[self.count]) = (target, kind, object);
+        self.count += 1;
     }
 
     /// The records of the timers among them.
@@ -136,7 +138,10 @@ impl Drop for Holds<'_> {
     }
 }
 
-fn waitable(handle: Handle) -> Result<Found> {
+/// What a handle names that can be waited for.
+///
+/// Errors: `INVALID_HANDLE`, `ACCESS_DENIED`.
+pub fn waitable(handle: Handle) -> Result<Found> {
     let found = handle::look_up(handle)?;
     if found.entry.rights().wait { Ok(found) } else { Err(ACCESS_DENIED) }
 }
@@ -147,6 +152,8 @@ struct Terms {
     all: bool,
     deadline: Deadline,
     alertable: bool,
+    /// The alert ends it, whether or not an APC is due.
+    by_alert: bool,
 }
 
 /// Does what is due: of the objects, which the caller keeps, and of the calling thread's timers if it waits alertably.
@@ -169,7 +176,7 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
             ended => return Ok(ended),
         }
     }
-    if !terms.alertable && !is_watched {
+    if !terms.alertable && !terms.by_alert && !is_watched {
         let _holds = wanted.hold()?;
         return sleep(arena, wanted, terms, None);
     }
@@ -191,7 +198,7 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
     let deadline = due.map_or(terms.deadline, |due| timer::earlier(terms.deadline, due));
     match sleep(arena, wanted, Terms { deadline, ..terms }, Some(alert))? {
         Round::Ended(WAIT_TIMEOUT) if deadline != terms.deadline => Ok(Round::Again),
-        Round::Alerted if !terms.alertable => Ok(Round::Again),
+        Round::Alerted if !terms.alertable && !terms.by_alert => Ok(Round::Again),
         ended => Ok(ended),
     }
 }
@@ -208,6 +215,40 @@ fn sleep(arena: &Arena, wanted: &Wanted, terms: Terms, alert: Option<Object>) ->
         Ok(satisfied) => Ok(Round::Ended(wanted.acquired(satisfied, terms.all))),
         Err(ntux::Error::TimedOut) => Ok(Round::Ended(WAIT_TIMEOUT)),
         Err(error) => Err(wanted.refusal(error, terms.all)),
+    }
+}
+
+/// How the wait of a wait thread ended.
+#[derive(Clone, Copy)]
+pub enum Woken {
+    /// By the object with this index; what Windows says of the object alone.
+    By(usize, u32),
+    Late,
+    /// By the thread's alert, or because APCs are due.
+    Alerted,
+}
+
+/// Waits for any of these objects, whose records the caller keeps, or for the alert of the calling thread. APCs do not run here; they end it
+/// if it is alertable.
+///
+/// Errors: those of the core.
+pub fn of_wait_thread(targets: &[Target], deadline: Deadline, alertable: bool) -> Result<Woken> {
+    let mut wanted = Wanted::NOTHING;
+    for &target in targets.iter().take(WAIT_MAX) {
+        let record = target.record().ok_or(INVALID_HANDLE)?;
+        wanted.push(target, record.kind().ok_or(INVALID_HANDLE)?, record.object());
+    }
+    let terms = Terms { all: false, deadline, alertable, by_alert: true };
+    loop {
+        match round(arena()?, &wanted, terms)? {
+            Round::Ended(WAIT_TIMEOUT) => return Ok(Woken::Late),
+            Round::Ended(result) if result >= WAIT_ABANDONED_0 => {
+                return Ok(Woken::By((result - WAIT_ABANDONED_0) as usize, WAIT_ABANDONED_0));
+            }
+            Round::Ended(index) => return Ok(Woken::By(index as usize, WAIT_OBJECT_0)),
+            Round::Alerted => return Ok(Woken::Alerted),
+            Round::Again => {}
+        }
     }
 }
 
@@ -245,7 +286,7 @@ pub extern "C-unwind" fn ntw_WaitForSingleObjectEx(handle: Handle, milliseconds:
     if let Some(taken) = at_once(handle) {
         return taken;
     }
-    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0 };
+    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0, by_alert: false };
     until_ended(|| {
         let mut wanted = Wanted::NOTHING;
         // A thread or a process that waits for its own end waits for nothing.
@@ -279,7 +320,7 @@ pub unsafe extern "C-unwind" fn ntw_WaitForMultipleObjectsEx(
     milliseconds: u32,
     alertable: i32,
 ) -> u32 {
-    let terms = Terms { all: all != 0, deadline: deadline(milliseconds), alertable: alertable != 0 };
+    let terms = Terms { all: all != 0, deadline: deadline(milliseconds), alertable: alertable != 0, by_alert: false };
     until_ended(|| {
         if count == 0 || count as usize > WAIT_MAX || handles.is_null() {
             return Err(INVALID_PARAMETER);
@@ -303,7 +344,7 @@ pub extern "C-unwind" fn ntw_SignalObjectAndWait(
     alertable: i32,
 ) -> u32 {
     let is_signaled = std::cell::Cell::new(false);
-    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0 };
+    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0, by_alert: false };
     until_ended(|| {
         let mut wanted = Wanted::NOTHING;
         wanted.add(object)?;
@@ -369,7 +410,7 @@ pub extern "C-unwind" fn ntw_Sleep(milliseconds: u32) {
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ntw_SleepEx(milliseconds: u32, alertable: i32) -> u32 {
-    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0 };
+    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0, by_alert: false };
     if milliseconds == 0 && alertable == 0 {
         std::thread::yield_now();
         return 0;

@@ -33,6 +33,9 @@ families! {
     killed_and_stopped_processes_block_nobody: "kills.c";
     processes_end_with_exit_codes: "processes.c";
     timers_are_due_and_call: "timers.c";
+    pools_call_work: "pools.c";
+    registered_waits_fire: "registered.c";
+    timers_of_queues_and_pools_are_due: "queues.c";
     forked_children_are_others: "forks.c";
     what_is_not_there_says_so: "refused.c";
 }

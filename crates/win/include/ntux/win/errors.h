@@ -31,11 +31,13 @@ extern "C" {
 #define ERROR_NOT_SUPPORTED        50u   /* this system cannot watch memory */
 #define ERROR_INVALID_PARAMETER    87u
 #define ERROR_CALL_NOT_IMPLEMENTED 120u  /* this library does not do it: docs/win/reference.md says why */
+#define ERROR_TOO_MANY_TCBS        155u  /* the pool can have no other thread */
 #define ERROR_ALREADY_EXISTS       183u  /* success: the object of this name was opened */
 #define ERROR_FILENAME_EXCED_RANGE 206u  /* the name is too long */
 #define ERROR_NOT_OWNER            288u  /* the calling thread does not own the mutex */
 #define ERROR_TOO_MANY_POSTS       298u  /* the semaphore would exceed its maximum */
 #define ERROR_INVALID_ADDRESS      487u  /* memory that was not reserved, or not committed, by VirtualAlloc */
+#define ERROR_IO_PENDING           997u  /* done, but callbacks still run or are to come */
 #define ERROR_NOACCESS             998u
 #define ERROR_PRIVILEGE_NOT_HELD   1314u
 #define ERROR_INTERNAL_ERROR       1359u /* a bug in ntux */

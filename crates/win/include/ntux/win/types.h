@@ -87,6 +87,11 @@ typedef union _LARGE_INTEGER {
     LONGLONG QuadPart;
 } LARGE_INTEGER, *PLARGE_INTEGER;
 
+typedef struct _FILETIME {
+    DWORD dwLowDateTime;
+    DWORD dwHighDateTime;
+} FILETIME, *PFILETIME, *LPFILETIME;
+
 /* Locks in the program's memory. Their members belong to the library. */
 
 typedef struct _RTL_CRITICAL_SECTION_DEBUG {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What Wine's kernel32/tests/sync.c needs beside this library's headers: types, constants, and functions that are no part of
+/* What Wine's test programs need beside this library's headers: types, constants, and functions that are no part of
  * synchronization. It stands for windef.h, winbase.h, winternl.h and ntstatus.h. */
 #ifndef SUITE_WINDEF_H
 #define SUITE_WINDEF_H
 
 #define NTUX_WIN32_NAMES
+#include <ntux/win/ntstatus.h>
 #include <ntux/win/synchapi.h>
 #include <ntux/win/threadapi.h>
 #include <ntux/win/threadpool.h>
@@ -18,21 +19,13 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 typedef unsigned short USHORT;
-typedef int NTSTATUS;
+typedef LONG_PTR INT_PTR;
 typedef void *HMODULE;
 
 /* ==== What the tests take out of kernel32 and ntdll ==== */
 
 static HMODULE GetModuleHandleA(const char *name) { (void)name; return NULL; }
 
-#define STATUS_SUCCESS 0
-#define STATUS_WAIT_0 0
-#define STATUS_USER_APC 0xC0
-#define STATUS_TIMEOUT 0x102
-#define STATUS_ACCESS_VIOLATION ((NTSTATUS)0xC0000005u)
-#define STATUS_UNSUCCESSFUL ((NTSTATUS)0xC0000001u)
-#define STATUS_INVALID_HANDLE ((NTSTATUS)0xC0000008u)
-#define STATUS_INVALID_PARAMETER ((NTSTATUS)0xC000000Du)
 #define NT_ERROR(status) ((ULONG)(status) >> 30 == 3)
 
 typedef enum { WaitAll, WaitAny } WAIT_TYPE;
@@ -97,11 +90,15 @@ static NTSTATUS suite_NtTestAlert(void)
     return STATUS_SUCCESS;
 }
 
+#include <ntdll_pool.h>
+
 static void *GetProcAddress(HMODULE module, const char *name)
 {
     char symbol[64];
+    void *function = suite_pool_function(name);
 
     (void)module;
+    if (function) return function;
     if (!strcmp(name, "NtWaitForSingleObject")) return suite_NtWaitForSingleObject;
     if (!strcmp(name, "NtWaitForMultipleObjects")) return suite_NtWaitForMultipleObjects;
     if (!strcmp(name, "NtQueueApcThread")) return suite_NtQueueApcThread;
