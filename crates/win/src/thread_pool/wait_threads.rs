@@ -216,8 +216,14 @@ fn start_thread(is_alertable: bool) -> Result<()> {
         seat.sleep(Deadline::Never);
     }
     seat.give();
-    let has_begun = |id| state().is_some_and(|state| state.wait_threads.get(id).is_some());
-    if has_begun(id?) { started } else { Err(started.err().unwrap_or(NOT_ENOUGH_MEMORY)) }
+    let id = id.and_then(|id| started.map(|()| id))?;
+    let mut state = state().ok_or(NOT_ENOUGH_MEMORY)?;
+    // One that is gone has begun, and ended for want of something to do.
+    if state.wait_threads.get(id).is_none_or(|thread| thread.alert.is_some()) {
+        return Ok(());
+    }
+    state.wait_threads.remove(id);
+    Err(NOT_ENOUGH_MEMORY)
 }
 
 /// Arms a wait that has fired, if it is one that is armed again.
@@ -276,9 +282,6 @@ fn begin(id: Id<WaitThread>) -> Result<Next> {
     let thread = state.wait_threads.get_mut(id).ok_or(NOT_ENOUGH_MEMORY)?;
     thread.alert = alert.ok();
     let leaving = core::mem::take(&mut thread.leaving);
-    if thread.alert.is_none() {
-        state.wait_threads.remove(id);
-    }
     state.owed.calls.extend(leaving);
     alert.map(|_| Next::Apcs)
 }
