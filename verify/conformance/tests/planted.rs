@@ -40,7 +40,11 @@ fn main() -> ExitCode {
     let face = Instantiation {
         name: "reference with a planted mistake",
         open: || Box::new(Reference::planted(planted())),
-        without: &[(Kind::Processes, "lives in one process"), (Kind::Holds, "lives in one process"), (Kind::Device, "no descriptors")],
+        without: &[
+            (Kind::Processes, "lives in one process"),
+            (Kind::Holds, "lives in one process"),
+            (Kind::Device, "no descriptors"),
+        ],
     };
     if std::env::var_os(PLANTED).is_some() {
         return run::main(&face);

@@ -3,8 +3,8 @@
 
 use super::{poll, query, timed};
 use crate::program::{
-    Call, Program, adopt, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, hold, kill, manual,
-    mutex, pulse, read, rel, release, reset, sem, set, unlock,
+    Call, Program, adopt, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, hold, kill,
+    manual, mutex, pulse, read, rel, release, reset, sem, set, unlock,
 };
 use crate::subject::ArenaSubject;
 
@@ -204,7 +204,8 @@ pub(super) fn holds() -> Vec<Program> {
     let one = [auto(false)];
     let owned = [mutex(1, 1)];
     // T0 is the process that created the object.
-    let held = |name: &str, objects: &[_], threads: &[&[Call]]| Program::new(name, objects, threads).created_by(0, true);
+    let held =
+        |name: &str, objects: &[_], threads: &[&[Call]]| Program::new(name, objects, threads).created_by(0, true);
     let is_there = || [hold(0), set(0), release(0)];
     vec![
         held("hold-one", &one, &[&[release(0)], &[hold(0), set(0)]]).mortal_process(0),
@@ -214,20 +215,29 @@ pub(super) fn holds() -> Vec<Program> {
         held("hold-adopt", &one, &[&[release(0)], &[adopt(0), set(0)], &is_there()]).mortal_process(0),
         held("hold-close", &one, &[&[release(0)], &[hold(0), close(0)], &is_there()]).mortal_process(0),
         // Its slot is another object's.
-        Program { room: 1, ..held("hold-again", &one, &[&[release(0), create_auto(true)], &[hold(0), set(0)], &[hold(0)]]) }
-            .mortal_process(0),
+        Program {
+            room: 1,
+            ..held("hold-again", &one, &[&[release(0), create_auto(true)], &[hold(0), set(0)], &[hold(0)]])
+        }
+        .mortal_process(0),
         // A wait runs on it, or somebody owns it.
         held("hold-wait", &one, &[&[release(0)], &[timed(&[0])], &[hold(0), set(0)]]).mortal_process(0),
         held("hold-waited", &owned, &[&[release(0)], &[timed(&[0]).by(2)], &[kill(0, 1)]]).mortal_process(0),
         held("hold-owned", &owned, &[&[release(0)], &[unlock(0, 1), hold(0)]]).mortal_process(0),
         held("hold-killed", &owned, &[&[release(0), kill(0, 1)], &[hold(0), poll(&[0])]]).mortal_process(0),
-        held("hold-turns", &[mutex(0, 0), auto(false)], &[&[release(0)], &[all(&[0, 1]).by(2), unlock(0, 2)], &[set(1)]])
-            .mortal_process(0),
+        held(
+            "hold-turns",
+            &[mutex(0, 0), auto(false)],
+            &[&[release(0)], &[all(&[0, 1]).by(2), unlock(0, 2)], &[set(1)]],
+        )
+        .mortal_process(0),
         // A creation needs its slot, or an heir its holder's number.
         held("hold-heir", &one, &[&[query(0)], &[hold(0), set(0), release(0)], &[create_auto(false)]])
             .buried(0, 2)
             .with_few_places(),
-        held("hold-heir-two", &one, &[&[hold(0)], &[hold(0), set(0)], &[create_auto(false)]]).buried(0, 2).with_few_places(),
+        held("hold-heir-two", &one, &[&[hold(0)], &[hold(0), set(0)], &[create_auto(false)]])
+            .buried(0, 2)
+            .with_few_places(),
         held("hold-heir-stranger", &one, &[&[hold(0)], &[hold(0), set(0)], &[release(0), query(0)]]).buried(0, 2),
         held("hold-heir-waited", &owned, &[&[release(0)], &[timed(&[0]).by(2)], &[adopt(0), kill(0, 1)]]).buried(0, 2),
         held("hold-told", &one, &[&[hold(0)], &[hold(0), set(0)], &[bury_process(0), query(0)]]).supervised(0, 2),

@@ -4,8 +4,8 @@
 use ntux_sync::spec::{Id, ThreadId, Value};
 
 use crate::program::{
-    Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_sem, hold, kill, manual, mutex,
-    pulse, read, rel, release, reset, sem, set, unlock,
+    Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_sem, hold, kill, manual,
+    mutex, pulse, read, rel, release, reset, sem, set, unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;
