@@ -242,7 +242,8 @@ pub fn waits_of(events: &[u8]) -> u64 {
     }
     waits.finish(last_ns, None).into_iter().for_each(|wait| add(Completed::Wait(wait)));
     let object = |_, slot| format!("object {slot}");
-    let account = summary.account(last_ns, 0, object, |thread| thread.to_string());
+    let process = |thread| (thread >> 1, format!("process of {thread}"));
+    let account = summary.account(last_ns, 0, object, |thread| thread.to_string(), process);
     assert!(!account.text().is_empty() && !timeline.svg("", object, |thread| thread.to_string()).is_empty());
     account.waits
 }
