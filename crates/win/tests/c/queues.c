@@ -67,7 +67,7 @@ static void in_queues(HANDLE queue)
     WORKS(WAIT_TIMEOUT, WaitForSingleObject(told, 20));
     WORKS(TRUE, DeleteTimerQueueTimer(queue, timer, INVALID_HANDLE_VALUE));
     FAILS(ERROR_INVALID_PARAMETER, FALSE, DeleteTimerQueueTimer(queue, timer, NULL));
-    IS(PLANT(1, 2), calls);
+    IS(1, calls);
     began = now_ms();
     timer = timer_of(queue, tell, 0, 10, WT_EXECUTEDEFAULT);
     was_told(4);
@@ -103,7 +103,7 @@ static void while_it_runs(void)
     FAILS(ERROR_INVALID_HANDLE, FALSE, DeleteTimerQueueEx(queue, done));
     FAILS(ERROR_INVALID_HANDLE, FALSE, CreateTimerQueueTimer(&timer, queue, tell, NULL, 0, 0, 0));
     WORKS(WAIT_TIMEOUT, WaitForSingleObject(done, 10));
-    IS(TRUE, SetEvent(go));
+    IS(PLANT(TRUE, 2), SetEvent(go));
     WORKS(WAIT_OBJECT_0, WaitForSingleObject(done, INFINITE));
     IS(TRUE, ResetEvent(go));
     IS(TRUE, ResetEvent(done));
