@@ -42,6 +42,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use ntux_platform::atomic::{Pair, Word64, Word128};
+use ntux_platform::error::EBADF;
 use ntux_platform::liveness;
 use ntux_platform::memory::{self, Caller, FileId, Mapping};
 use ntux_platform::protection::{self, page_size};
@@ -222,8 +223,12 @@ fn is_gone(via: BorrowedFd<'_>, family: u32) -> bool {
 pub(crate) fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
     // Only a regular file is opened again, because opening others can have side effects, or block.
     let file = memory::regular_file(fd).ok().flatten();
-    let again = file.and_then(|file| memory::reopen(fd, file, Caller::AnyThread).ok());
-    let Some(description) = again else { return Arena::over(fd) };
+    let description = match file.map(|file| memory::reopen(fd, file, Caller::AnyThread)) {
+        Some(Ok(description)) => description,
+        // It is another file's number by now, and what that is must not be mapped.
+        Some(Err(error)) if error.raw_os_error() == Some(EBADF) => return Err(Error::from_io(error)),
+        Some(Err(_)) | None => return Arena::over(fd),
+    };
     // The mapping keeps this description, which holds nothing, and not that of an object.
     let arena = Arena::over(description.as_fd())?;
     found_family(&arena, description.as_fd());
