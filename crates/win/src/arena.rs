@@ -8,6 +8,7 @@
 use std::sync::OnceLock;
 
 use ntux::Capacity;
+use ntux_sync::Object;
 
 #[cfg(ntux_explore)]
 pub use crate::explored::Arena;
@@ -22,4 +23,11 @@ pub use ntux::Arena;
 pub fn arena() -> Result<&'static Arena> {
     static ARENA: OnceLock<core::result::Result<Arena, Error>> = OnceLock::new();
     ARENA.get_or_init(|| Arena::create_private(Capacity::default()).map_err(of_object)).as_ref().map_err(|error| *error)
+}
+
+/// Sets an event that may be closed by now.
+pub fn set(event: Object) {
+    if let Ok(arena) = arena() {
+        let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, event));
+    }
 }

@@ -24,7 +24,7 @@ use ntux_platform::liveness::process_id;
 use ntux_platform::processes::{self, End};
 use ntux_sync::Object;
 
-use crate::arena::arena;
+use crate::arena::set;
 use crate::boundary::{call, call_for_bool, put};
 use crate::handle::{self, CURRENT_PROCESS, Flags, Handle};
 use crate::last_error::{
@@ -119,13 +119,6 @@ fn others(targets: impl Iterator<Item = Target>) -> impl Iterator<Item = (Object
         let other = unsafe { record.process() }?;
         Some((record.object(), other.clone()))
     })
-}
-
-fn set(event: Object) {
-    if let Ok(arena) = arena() {
-        // It may be closed by now.
-        let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, event));
-    }
 }
 
 /// Sets the events of those that have ended. The caller keeps the records.

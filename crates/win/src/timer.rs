@@ -37,7 +37,7 @@ use ntux_platform::clock;
 use ntux_sync::Object;
 
 use crate::apc::{self, Apc};
-use crate::arena::arena;
+use crate::arena::{self, arena};
 use crate::boundary::{TRUE, call_for_bool};
 use crate::create::{self, Attributes};
 use crate::handle::{self, Handle};
@@ -47,6 +47,7 @@ use crate::last_error::{
 use crate::locked::Locked;
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Payload, Target};
+use crate::word::NS_PER_MS;
 use crate::{text, thread};
 
 /// What SetWaitableTimer is given: an argument, and when the timer was due.
@@ -56,7 +57,6 @@ const MANUAL_RESET: u32 = 1;
 const HIGH_RESOLUTION: u32 = 2;
 
 const NS_PER_TICK: u64 = 100;
-const NS_PER_MS: u64 = 1_000_000;
 /// From 1601, with which Windows begins, to 1970.
 const TICKS_BEFORE_1970: u64 = 116_444_736_000_000_000;
 
@@ -148,9 +148,8 @@ impl State {
             0 => None,
             period => Some(Deadline::after_ns(period - late % period)),
         };
-        if let (Ok(arena), Some(record)) = (arena(), timer.record()) {
-            // It is closed with the record, which the caller keeps.
-            let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, record.object()));
+        if let Some(record) = timer.record() {
+            arena::set(record.object());
         }
         if let Some(routine) = self.routine.filter(|_| !self.is_queued) {
             let due = now.saturating_sub(late) / NS_PER_TICK + TICKS_BEFORE_1970;

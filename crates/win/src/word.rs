@@ -82,12 +82,14 @@ pub fn wake_at(address: usize, size: Size, count: u32, classes: u32) -> u32 {
     futex.and_then(|futex| ntux_futex::wake(futex, count, classes)).unwrap_or(0)
 }
 
+pub const NS_PER_MS: u64 = 1_000_000;
+
 /// The deadline of a time-out in milliseconds, of which the largest number means never.
 #[inline]
 pub fn deadline(milliseconds: u32) -> Deadline {
     match milliseconds {
         0 => Deadline::NOW,
         u32::MAX => Deadline::Never,
-        _ => Deadline::after_ns(u64::from(milliseconds) * 1_000_000),
+        _ => Deadline::after_ns(u64::from(milliseconds) * NS_PER_MS),
     }
 }

@@ -29,8 +29,6 @@
 use core::ffi::c_void;
 use std::collections::VecDeque;
 
-use ntux::Deadline;
-
 use super::callback::{Begun, Function, TIMEOUT};
 use super::environment::Environment;
 use super::group::Group;
@@ -291,7 +289,6 @@ pub fn wait(id: Id<Item>, until: Until) {
         let seat = Seat::take();
         item.waiting.push(seat);
         drop(state);
-        seat.sleep(Deadline::Never);
-        seat.give();
+        seat.until_called();
     }
 }

@@ -4,8 +4,6 @@
 use core::ffi::c_void;
 use std::collections::BTreeSet;
 
-use ntux::Deadline;
-
 use super::callback::Function;
 use super::completion::{self, Completion};
 use super::environment::Environment;
@@ -18,7 +16,8 @@ use crate::boundary::{call, call_for_bool, put};
 use crate::handle::Handle;
 use crate::last_error::{INVALID_HANDLE, INVALID_PARAMETER, IO_PENDING, NOT_ENOUGH_MEMORY, Result};
 use crate::record::Target;
-use crate::{thread, word};
+use crate::thread;
+use crate::word::{self, NS_PER_MS};
 
 /// Flags of what is registered and queued.
 pub const IN_IO_THREAD: u32 = 0x1;
@@ -26,8 +25,6 @@ pub const IN_WAIT_THREAD: u32 = 0x4;
 pub const ONLY_ONCE: u32 = 0x8;
 pub const LONG_FUNCTION: u32 = 0x10;
 const IN_TIMER_THREAD: u32 = 0x20;
-
-const NS_PER_MS: u64 = 1_000_000;
 
 /// Timers that are deleted together.
 #[derive(Default)]
@@ -196,7 +193,6 @@ fn wait(id: Id<Queue>, completion: Completion) -> Result<()> {
         let seat = Seat::take();
         queue.waiting.push(seat);
         drop(state);
-        seat.sleep(Deadline::Never);
-        seat.give();
+        seat.until_called();
     }
 }

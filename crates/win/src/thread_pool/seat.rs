@@ -72,6 +72,12 @@ impl Seat {
         true
     }
 
+    /// Sleeps until the call, and gives it back.
+    pub fn until_called(self) {
+        self.sleep(Deadline::Never);
+        self.give();
+    }
+
     /// Wakes who sits there, or will.
     pub fn call(self) {
         if let Some(place) = PLACES.get(self.0) {

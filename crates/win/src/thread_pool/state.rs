@@ -21,7 +21,7 @@ use super::seat::Seat;
 use super::slab::{Id, Slab};
 use super::wait_threads::WaitThread;
 use super::workers::{self, Pool};
-use crate::arena::arena;
+use crate::arena::set;
 use crate::locked::PerProcess;
 use crate::record::Target;
 use crate::start;
@@ -48,7 +48,7 @@ pub struct Owed {
     pub workers: Vec<(Id<Pool>, usize)>,
     /// The thread of the timers, which counts as there.
     pub clock: bool,
-    /// Alerts of wait threads.
+    /// Alerts of wait threads. One of a thread that has ended is closed.
     pub alerts: Vec<Object>,
     /// Records that were held.
     pub releases: Vec<Target>,
@@ -115,12 +115,5 @@ impl Owed {
             target.release();
         }
         self.releases.into_iter().for_each(Target::release);
-    }
-}
-
-fn set(event: Object) {
-    if let Ok(arena) = arena() {
-        // The alert of a thread that has ended is closed.
-        let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, event));
     }
 }

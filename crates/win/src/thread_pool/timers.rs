@@ -12,8 +12,7 @@ use super::work;
 use crate::boundary::call;
 use crate::last_error::{NOT_ENOUGH_MEMORY, Result};
 use crate::timer::deadline;
-
-const NS_PER_MS: u64 = 1_000_000;
+use crate::word::NS_PER_MS;
 
 fn is_timer(cause: &Cause) -> bool {
     matches!(cause, Cause::Timer(_))

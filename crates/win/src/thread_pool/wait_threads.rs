@@ -255,8 +255,7 @@ pub fn until_left(id: Id<Item>) {
         let seat = Seat::take();
         thread.leaving.push(seat);
         drop(state);
-        seat.sleep(Deadline::Never);
-        seat.give();
+        seat.until_called();
     }
 }
 

@@ -129,12 +129,18 @@ impl State {
                 continue;
             }
             if pool.coming == 0 && pool.threads < pool.max {
-                pool.threads += 1;
-                pool.coming += 1;
-                self.owed.workers.push((id, pool.stack.reserve));
+                self.owe_threads(id, 1);
             }
             break;
         }
+    }
+
+    /// So many more threads of the pool are to be started.
+    fn owe_threads(&mut self, id: Id<Pool>, count: u32) {
+        let Some(pool) = self.pools.get_mut(id) else { return };
+        pool.threads += count;
+        pool.coming += count;
+        self.owed.workers.extend((0..count).map(|_| (id, pool.stack.reserve)));
     }
 
     /// Calls all threads that sleep: something about the pool has changed.
@@ -324,10 +330,8 @@ pub extern "C" fn ntw_SetThreadpoolThreadMinimum(pool_: *mut c_void, min: u32) -
             let pool = pool(state, id)?;
             pool.min = min;
             pool.max = pool.max.max(min);
-            let (missing, stack) = (min.saturating_sub(pool.threads), pool.stack.reserve);
-            pool.threads += missing;
-            pool.coming += missing;
-            state.owed.workers.extend((0..missing).map(|_| (id, stack)));
+            let missing = min.saturating_sub(pool.threads);
+            state.owe_threads(id, missing);
             state.disturb(id);
             Ok(())
         })
@@ -375,9 +379,6 @@ pub fn stays_long(item: Id<Item>) -> Result<()> {
     if pool.threads >= pool.max {
         return Err(TOO_MANY_TCBS);
     }
-    pool.threads += 1;
-    pool.coming += 1;
-    let stack = pool.stack.reserve;
-    state.owed.workers.push((id, stack));
+    state.owe_threads(id, 1);
     Ok(())
 }

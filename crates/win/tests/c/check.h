@@ -12,7 +12,9 @@
 #include <ntux/win/synchapi.h>
 #include <ntux/win/threadapi.h>
 #include <ntux/win/threadpool.h>
+#include <dirent.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 static int failures, checks;
@@ -70,6 +72,37 @@ static void join(HANDLE thread)
 static void a_while(void)
 {
     Sleep(50);
+}
+
+static LONGLONG now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (LONGLONG)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* So many milliseconds from now on, as thread pools have it. */
+static FILETIME due_in(LONGLONG milliseconds)
+{
+    FILETIME time;
+
+    milliseconds *= -10000;
+    time.dwLowDateTime = (DWORD)(milliseconds & 0xffffffff);
+    time.dwHighDateTime = (DWORD)(milliseconds >> 32);
+    return time;
+}
+
+/* The threads of this process. */
+static int count_threads(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    int count = -2;
+
+    while (readdir(tasks))
+        count++;
+    closedir(tasks);
+    return count;
 }
 
 #endif

@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Pools, work, simple callbacks, cleanup groups, and what a callback asks for. */
 #include "check.h"
-#include <dirent.h>
 #include <sys/wait.h>
 
 static HANDLE go, told, mutex, semaphore;
 static LONG calls, running, most, cancelled;
-
-static int threads(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    int count = -2;
-
-    while (readdir(tasks))
-        count++;
-    closedir(tasks);
-    return count;
-}
 
 static VOID CALLBACK count(PTP_CALLBACK_INSTANCE instance, PVOID context, PTP_WORK work)
 {
@@ -54,10 +42,10 @@ static void by_default(void)
     PTP_WORK work;
     int i;
 
-    IS(1, threads());
+    IS(1, count_threads());
     work = CreateThreadpoolWork(count, (PVOID)7, NULL);
     IS(1, work != NULL);
-    IS(1, threads());
+    IS(1, count_threads());
     calls = 0;
     submit(work, 1000);
     WaitForThreadpoolWorkCallbacks(work, FALSE);
@@ -87,7 +75,7 @@ static void few_threads(void)
     PTP_POOL pool = CreateThreadpool(NULL);
     TP_CALLBACK_ENVIRON environ;
     PTP_WORK first, second;
-    int before = threads();
+    int before = count_threads();
 
     InitializeThreadpoolEnvironment(&environ);
     SetThreadpoolCallbackPool(&environ, pool);
@@ -98,7 +86,7 @@ static void few_threads(void)
     submit(first, 3);
     submit(second, 10);
     IS(WAIT_OBJECT_0, WaitForSingleObject(told, INFINITE));
-    IS(before + 1, threads());
+    IS(before + 1, count_threads());
     IS(1, running);
     /* Of the first one runs, and the others do not begin. */
     WaitForThreadpoolWorkCallbacks(second, TRUE);
@@ -115,14 +103,14 @@ static void few_threads(void)
     IS(10, calls);
     IS(1, most);
     IS(TRUE, SetThreadpoolThreadMinimum(pool, 3));
-    while (threads() < before + 3)
+    while (count_threads() < before + 3)
         Sleep(1);
     IS(TRUE, SetThreadpoolThreadMinimum(pool, 0));
     CloseThreadpoolWork(first);
     CloseThreadpoolWork(second);
     CloseThreadpool(pool);
     /* A pool that is closed, and has nothing, has no threads. */
-    while (threads() > before)
+    while (count_threads() > before)
         Sleep(1);
     FAILS(ERROR_INVALID_PARAMETER, FALSE, SetThreadpoolThreadMinimum(pool, 1));
 }

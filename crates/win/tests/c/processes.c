@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Other processes by handles: their ends and exit codes. */
 #include "check.h"
-#include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -16,17 +15,6 @@
 #endif
 
 #define ACCESS (SYNCHRONIZE | PROCESS_QUERY_INFORMATION)
-
-static int threads(void)
-{
-    DIR *tasks = opendir("/proc/self/task");
-    int count = -2;
-
-    while (readdir(tasks))
-        count++;
-    closedir(tasks);
-    return count;
-}
 
 /* One that lives until somebody writes to it, then exits with that. */
 struct child { pid_t pid; int pipe; HANDLE handle; };
@@ -76,10 +64,10 @@ static void one(void)
 {
     struct child child = begin();
 
-    IS(1, threads());
+    IS(1, count_threads());
     WORKS(WAIT_TIMEOUT, WaitForSingleObject(child.handle, 0));
     /* No thread waits for it yet. */
-    IS(1, threads());
+    IS(1, count_threads());
     WORKS(WAIT_TIMEOUT, WaitForSingleObject(child.handle, 20));
     IS(STILL_ACTIVE, exit_code(child.handle));
     end(&child, 7);

@@ -2,28 +2,9 @@
 /* Timer queues, and timers of pools. No expectation says how late a timer may be, but those say how early. */
 #include "check.h"
 #include <sys/wait.h>
-#include <time.h>
 
 static HANDLE told, go;
 static LONG calls, threads_of[2];
-
-static LONGLONG now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (LONGLONG)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-static FILETIME in(LONGLONG milliseconds)
-{
-    FILETIME time;
-
-    milliseconds *= -10000;
-    time.dwLowDateTime = (DWORD)(milliseconds & 0xffffffff);
-    time.dwHighDateTime = (DWORD)(milliseconds >> 32);
-    return time;
-}
 
 static VOID CALLBACK tell(PVOID context, BOOLEAN timer_fired)
 {
@@ -188,7 +169,7 @@ static VOID CALLBACK pool_tell(PTP_CALLBACK_INSTANCE instance, PVOID context, PT
 static void of_pools(void)
 {
     PTP_TIMER timer = CreateThreadpoolTimer(pool_tell, (PVOID)7, NULL), other;
-    FILETIME soon = in(20), later = in(100000), never = in(0x7fffffff);
+    FILETIME soon = due_in(20), later = due_in(100000), never = due_in(0x7fffffff);
     struct timespec real;
     LONGLONG began = now_ms(), ticks;
 
@@ -223,14 +204,14 @@ static void of_pools(void)
     /* One that may be late waits for another one, and not longer. */
     other = CreateThreadpoolTimer(pool_tell, (PVOID)7, NULL);
     began = now_ms();
-    soon = in(10);
+    soon = due_in(10);
     SetThreadpoolTimer(timer, &soon, 0, 100000);
-    soon = in(60);
+    soon = due_in(60);
     SetThreadpoolTimer(other, &soon, 0, 0);
     was_told(2);
     IS(1, now_ms() - began >= 60);
     SetThreadpoolTimer(other, &never, 0, 0);
-    soon = in(10);
+    soon = due_in(10);
     SetThreadpoolTimer(timer, &soon, 0, 100);
     was_told(1);
     CloseThreadpoolTimer(other);

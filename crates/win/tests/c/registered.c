@@ -6,16 +6,6 @@
 static HANDLE event, semaphore, told, go, mutex;
 static LONG fired, late, threads_of[2];
 
-static FILETIME in(LONGLONG milliseconds)
-{
-    FILETIME time;
-
-    milliseconds *= -10000;
-    time.dwLowDateTime = (DWORD)(milliseconds & 0xffffffff);
-    time.dwHighDateTime = (DWORD)(milliseconds >> 32);
-    return time;
-}
-
 static VOID CALLBACK tell(PVOID context, BOOLEAN timer_fired)
 {
     IS(7, (LONG)(ULONG_PTR)context);
@@ -263,7 +253,7 @@ static VOID CALLBACK pool_tell(PTP_CALLBACK_INSTANCE instance, PVOID context, PT
 static void of_pools(void)
 {
     PTP_WAIT wait = CreateThreadpoolWait(pool_tell, (PVOID)7, NULL);
-    FILETIME soon = in(5), later = in(100000);
+    FILETIME soon = due_in(5), later = due_in(100000);
 
     fired = late = 0;
     IS(FALSE, SetThreadpoolWaitEx(wait, event, NULL, NULL));

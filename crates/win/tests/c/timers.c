@@ -2,18 +2,9 @@
 /* Waitable timers. No expectation says how late a timer may be, but those say how early. */
 #include "check.h"
 #include <sys/wait.h>
-#include <time.h>
 
 static HANDLE manual, automatic, event;
 static LONG calls, after;
-
-static LONGLONG now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (LONGLONG)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* So many milliseconds from now on. */
 static LARGE_INTEGER in(LONGLONG milliseconds)
