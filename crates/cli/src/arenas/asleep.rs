@@ -8,7 +8,7 @@ use std::fs;
 
 use ntux_sync::inspect::View;
 
-use super::proc::{Stat, SystemCall};
+use super::proc::{Mapped, Stat, SystemCall};
 use super::processes::Process;
 
 /// None: the system does not tell. It tells only a process that may trace the thread.
@@ -27,13 +27,9 @@ pub fn sleeps_on_its_word(process: &Process, own: u32, view: &View, waiter: u32)
 
 /// Which place of this file lies at an address, if this mapping has it.
 fn place_in_file(mapping: &str, inode: u64, address: u64) -> Option<u64> {
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    let mut fields = mapping.split_whitespace();
-    let (start, end) = fields.next()?.split_once('-')?;
-    let (start, end) = (number(start)?, number(end)?);
-    let offset = number(fields.nth(1)?)?;
-    let is_its = fields.nth(1)?.parse() == Ok(inode) && (start..end).contains(&address);
-    if is_its { (address - start).checked_add(offset) } else { None }
+    let mapped = Mapped::parse(mapping)?;
+    let is_its = mapped.inode == inode && (mapped.start..mapped.end).contains(&address);
+    if is_its { (address - mapped.start).checked_add(mapped.offset) } else { None }
 }
 
 #[cfg(test)]

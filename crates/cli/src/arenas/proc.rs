@@ -31,6 +31,35 @@ impl Stat {
     }
 }
 
+/// A mapping of a process.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mapped {
+    pub start: u64,
+    pub end: u64,
+    /// Such as `rw-p`.
+    pub access: String,
+    /// Where it begins in its file.
+    pub offset: u64,
+    pub inode: u64,
+    /// The path of its file, or what the kernel says in place of one.
+    pub name: Option<String>,
+}
+
+impl Mapped {
+    /// What the kernel writes in a line of `maps`.
+    pub fn parse(line: &str) -> Option<Mapped> {
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let mut fields = line.splitn(6, ' ');
+        let (start, end) = fields.next()?.split_once('-')?;
+        let (start, end) = (number(start)?, number(end)?);
+        let access = fields.next()?.to_owned();
+        let offset = number(fields.next()?)?;
+        let inode = fields.nth(1)?.parse().ok()?;
+        let name = fields.next().map(str::trim_start).filter(|name| !name.is_empty()).map(str::to_owned);
+        (start < end).then_some(Mapped { start, end, access, offset, inode, name })
+    }
+}
+
 /// The system call in which a thread sleeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SystemCall {

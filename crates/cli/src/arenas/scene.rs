@@ -26,6 +26,8 @@ pub struct Scene {
     now: u64,
     /// The last wake that each object has sent.
     wakes: HashMap<Object, WakeView>,
+    /// The arena is that of a Wine, whose server takes part.
+    is_of_wine: bool,
 }
 
 /// What /proc says of the processes that share an arena.
@@ -175,7 +177,14 @@ impl Scene {
     /// Errors: `Os`, see [`View::snapshot`].
     pub fn new(view: &View, names: Names) -> Result<Scene> {
         let (snapshot, now) = (view.snapshot()?, clock::monotonic_ns());
-        let mut scene = Scene { file: view.file(), snapshot, names: Names::default(), now, wakes: HashMap::new() };
+        let mut scene = Scene {
+            file: view.file(),
+            snapshot,
+            names: Names::default(),
+            now,
+            wakes: HashMap::new(),
+            is_of_wine: false,
+        };
         scene.know(names);
         Ok(scene)
     }
@@ -183,6 +192,8 @@ impl Scene {
     /// Takes the names over, and with them the clocks of the processes. To be called once, if [`Scene::new`] got no names.
     pub fn know(&mut self, names: Names) {
         self.names = names;
+        let is_of_wine = self.processes().any(Process::is_wineserver);
+        self.is_of_wine = is_of_wine;
         let Scene { snapshot, names, wakes, .. } = self;
         snapshot.on_clock_of_caller(|peer| names.process(peer).map_or(0, |process| process.clock_ahead_ns));
         wakes.clear();
@@ -205,13 +216,13 @@ impl Scene {
         self.snapshot.peers.iter().filter_map(|peer| self.names.process(peer.index))
     }
 
-    /// The arena is that of a Wine, whose server takes part.
+    /// Returns true if the arena is that of a Wine, whose server takes part.
     pub fn is_of_wine(&self) -> bool {
-        self.processes().any(Process::is_wineserver)
+        self.is_of_wine
     }
 
     pub fn owners(&self) -> Owners {
-        if self.is_of_wine() { Owners::WindowsThreads } else { Owners::Numbers }
+        if self.is_of_wine { Owners::WindowsThreads } else { Owners::Numbers }
     }
 
     /// For how many seconds a thread has slept in its wait.

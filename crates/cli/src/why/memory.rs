@@ -18,6 +18,8 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
+use crate::arenas::proc::Mapped;
+
 /// Wine puts the blocks of threads below.
 const BLOCKS_BELOW: u64 = 1 << 31;
 const PAGE: usize = 4096;
@@ -65,15 +67,6 @@ pub struct Memory {
     maps: Vec<Mapped>,
 }
 
-/// A mapping.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Mapped {
-    start: u64,
-    end: u64,
-    is_private_data: bool,
-    file: Option<String>,
-}
-
 impl Memory {
     /// Returns None if the process is not there, or may not be traced.
     pub fn of(pid: u32) -> Option<Memory> {
@@ -86,7 +79,7 @@ impl Memory {
     pub fn blocks(&self) -> Vec<Block> {
         let mut left = SEARCHED;
         let mut blocks = Vec::new();
-        for mapped in self.maps.iter().filter(|mapped| mapped.end <= BLOCKS_BELOW && mapped.is_private_data) {
+        for mapped in self.maps.iter().filter(|mapped| mapped.end <= BLOCKS_BELOW && is_private_data(mapped)) {
             let end = mapped.end.min(mapped.start.saturating_add(left));
             left -= end - mapped.start;
             self.each_chunk(mapped.start, end, |at, bytes| {
@@ -116,7 +109,7 @@ impl Memory {
     /// The file of which this address is, if it is one: a program or a library.
     pub fn module(&self, address: u64) -> Option<String> {
         let mapped = self.maps.iter().find(|mapped| (mapped.start..mapped.end).contains(&address))?;
-        Some(mapped.file.as_ref()?.rsplit('/').next()?.to_owned())
+        Some(path(mapped)?.rsplit('/').next()?.to_owned())
     }
 
     /// Its neighbours in the list point to it, so it is in the list now.
@@ -164,16 +157,14 @@ impl Memory {
     }
 }
 
-impl Mapped {
-    fn parse(line: &str) -> Option<Mapped> {
-        let mut fields = line.splitn(6, ' ');
-        let (start, end) = fields.next()?.split_once('-')?;
-        let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-        let access = fields.next()?;
-        let file = fields.nth(3).map(str::trim_start).filter(|name| name.starts_with('/')).map(str::to_owned);
-        let is_private_data = access.starts_with("rw") && access.ends_with('p') && file.is_none();
-        (start < end).then_some(Mapped { start, end, is_private_data, file })
-    }
+/// Returns true if it is memory of the program alone, which no file has.
+fn is_private_data(mapped: &Mapped) -> bool {
+    mapped.access.starts_with("rw") && mapped.access.ends_with('p') && path(mapped).is_none()
+}
+
+/// The file of a mapping.
+fn path(mapped: &Mapped) -> Option<&str> {
+    mapped.name.as_deref().filter(|name| name.starts_with('/'))
 }
 
 impl Block {
