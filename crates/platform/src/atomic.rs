@@ -201,6 +201,18 @@ pub struct Pair {
     pub high: u64,
 }
 
+impl From<Pair> for u128 {
+    fn from(pair: Pair) -> u128 {
+        u128::from(pair.high) << 64 | u128::from(pair.low)
+    }
+}
+
+impl From<u128> for Pair {
+    fn from(bits: u128) -> Pair {
+        Pair { low: bits as u64, high: (bits >> 64) as u64 }
+    }
+}
+
 /// A 128-bit atomic word. The module explains its loads.
 #[repr(C, align(16))]
 #[derive(Default)]
@@ -314,12 +326,11 @@ impl Word128 {
     /// The same exchange as the compiler knows it: a call, but ThreadSanitizer sees it (`make test-tsan`).
     #[cfg(all(target_arch = "x86_64", ntux_tsan))]
     fn exchange_raw(&self, current: Pair, new: Pair) -> Result<(), Pair> {
-        let wide = |pair: Pair| u128::from(pair.high) << 64 | u128::from(pair.low);
         let place = core::ptr::from_ref(self).cast_mut().cast::<u128>();
         // SAFETY: aligned (repr) and writable for its whole lifetime; whoever opened an arena has seen that the
         // processor has the instruction.
-        let found = unsafe { core::arch::x86_64::cmpxchg16b(place, wide(current), wide(new), EXCHANGE, EXCHANGE) };
-        if found == wide(current) { Ok(()) } else { Err(Pair { low: found as u64, high: (found >> 64) as u64 }) }
+        let found = unsafe { core::arch::x86_64::cmpxchg16b(place, current.into(), new.into(), EXCHANGE, EXCHANGE) };
+        if found == u128::from(current) { Ok(()) } else { Err(found.into()) }
     }
 
     #[cfg(all(target_arch = "x86_64", not(ntux_tsan)))]

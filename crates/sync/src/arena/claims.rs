@@ -99,13 +99,13 @@ pub(super) struct Claims(u128);
 
 impl From<Pair> for Claims {
     fn from(word: Pair) -> Claims {
-        Claims(u128::from(word.high) << 64 | u128::from(word.low))
+        Claims(word.into())
     }
 }
 
 impl From<Claims> for Pair {
     fn from(claims: Claims) -> Pair {
-        Pair { low: claims.0 as u64, high: (claims.0 >> 64) as u64 }
+        claims.0.into()
     }
 }
 

@@ -99,13 +99,13 @@ pub(super) struct Holds(u128);
 
 impl From<Pair> for Holds {
     fn from(word: Pair) -> Holds {
-        Holds(u128::from(word.high) << 64 | u128::from(word.low))
+        Holds(word.into())
     }
 }
 
 impl From<Holds> for Pair {
     fn from(holds: Holds) -> Pair {
-        Pair { low: holds.0 as u64, high: (holds.0 >> 64) as u64 }
+        holds.0.into()
     }
 }
 

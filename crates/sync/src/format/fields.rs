@@ -352,7 +352,7 @@ mod tests {
 
     fn value_of(pair: Pair, bits: &[Bits], name: &str) -> u128 {
         let bits = part(bits, name);
-        (u128::from(pair.high) << 64 | u128::from(pair.low)) >> bits.first & ((1 << bits.width) - 1)
+        u128::from(pair) >> bits.first & ((1 << bits.width) - 1)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use ntux_platform::contract::System;
 use ntux_platform::processes::End;
 
 /// Returns true if there are descriptors of processes. Their lack is no fault.
-fn has_descriptors<S: System>() -> Result<bool, String> {
+pub fn has_descriptors<S: System>() -> Result<bool, String> {
     match S::open(std::process::id()) {
         Ok(_) => Ok(true),
         Err(error) if error.raw_os_error() == Some(libc::ENOSYS) => Ok(false),

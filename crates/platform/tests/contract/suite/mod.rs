@@ -5,7 +5,7 @@
 //! (`tests/contract.rs`). A check starts processes and threads; what does not happen within the time that it is given counts as
 //! not happening. Checks run one after the other: a process that one of them starts has the descriptors of whatever runs beside it.
 
-mod ends;
+pub mod ends;
 mod identity;
 mod locks;
 mod memory;
