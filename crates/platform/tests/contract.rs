@@ -4,6 +4,8 @@
 
 #[path = "contract/deviation.rs"]
 mod deviation;
+#[path = "skips/skips.rs"]
+mod skips;
 #[path = "contract/suite/mod.rs"]
 mod suite;
 
@@ -12,6 +14,7 @@ use std::time::Duration;
 
 use deviation::{Deviating, Deviation};
 use ntux_platform::Here;
+use skips::skip;
 use suite::checks;
 
 /// A child of one check would keep the descriptors, and so the locks, of another one.
@@ -39,7 +42,10 @@ fn each_deviation_is_noticed_by_its_check() {
         deviation::choose(None);
         assert_eq!(check.run(Duration::from_secs(60)), Ok(()), "{name}, before {deviation:?}");
         if name.starts_with("ends:") && suite::ends::has_descriptors::<Here>() == Ok(false) {
-            println!("{deviation:?}: not tried, because this system has no descriptors of processes");
+            skip(
+                "process-descriptors",
+                format!("this system has no descriptors of processes, so {deviation:?} was not tried"),
+            );
             continue;
         }
         deviation::choose(Some(*deviation));
