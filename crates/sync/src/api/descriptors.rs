@@ -21,7 +21,7 @@ impl Arena {
     /// founds a family. If it cannot (no /proc, no free descriptor, 4,096 families), objects lock their own byte when
     /// they are created, which is as exact, but slower.
     ///
-    /// Errors: as for [`Arena::attach`].
+    /// Errors: as for [`Arena::attach`]; `Os(EBADF)` if the number is another file's by the time it is mapped.
     pub fn map_for_descriptors(fd: BorrowedFd<'_>) -> Result<Arena> {
         descriptor::map_for_descriptors(fd)
     }

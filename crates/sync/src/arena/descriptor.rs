@@ -456,7 +456,7 @@ fn answers_for(arena: &Arena, family: Family, index: u32) -> bool {
 }
 
 fn claims(arena: &Arena, index: u32) -> Claims {
-    arena.claims_word(index).map(Word128::load).unwrap_or_default().into()
+    arena.claims_word(index).map(|word| word.load()).unwrap_or_default().into()
 }
 
 fn exchange_claims(arena: &Arena, index: u32, seen: Claims, next: Claims) -> bool {

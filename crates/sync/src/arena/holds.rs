@@ -60,7 +60,7 @@
 //! * With holds: they are those of a dead process. The object ends when its slot is needed, or its holders' last number is.
 //! * Among the others: their class says who they can be. While a process of a class lives, the object stays, even if it does not hold it.
 
-use ntux_platform::atomic::{Pair, Word128};
+use ntux_platform::atomic::Pair;
 
 use super::Arena;
 use super::peers::LivenessCache;
@@ -510,7 +510,7 @@ impl Arena {
     }
 
     fn holds(&self, index: u32) -> Holds {
-        self.claims_word(index).map(Word128::load).unwrap_or_default().into()
+        self.claims_word(index).map(|word| word.load()).unwrap_or_default().into()
     }
 
     fn exchange_holds(&self, index: u32, seen: Holds, next: Holds) -> bool {

@@ -216,7 +216,7 @@ impl<'a> LivenessCache<'a> {
     /// Returns true if the process that owns objects under this index is certainly dead: also while another one buries it, which owns no
     /// objects under that index yet (I-peer-1). (It has waiter slots there.)
     pub(crate) fn is_owner_dead(&self, index: u32) -> bool {
-        let Some(found) = self.arena.peer_word(index).map(Word128::load) else { return false };
+        let Some(found) = self.arena.peer_word(index).map(|word| word.load()) else { return false };
         found.high & BURYING != 0 && !planted(Bug::BurialWaitedFor) || self.is_dead(index, found)
     }
 

@@ -97,6 +97,22 @@ const EQUIVALENT: &[Equivalent] = &[
               passes on what the replaced meta had released, and the burial is released by that of the peer's word",
     },
     Equivalent {
+        accesses: &[("objects::reclaim", None)],
+        why: "meta is exchanged, which refuses an old value, and which sharing or adopting the object changes. Only waits of \
+              others keep it then: whoever was told of the keeper's death has acquired those that the keeper could know of. Who takes the \
+              slot exchanges meta and the object's word again",
+    },
+    Equivalent {
+        accesses: &[("holds::end_if_unheld", None)],
+        why: "the holds were exchanged before, and say that the object has ended: whoever holds, releases or ends it exchanges or \
+              reads them, and who takes the slot exchanges meta, the object's word and the holds again",
+    },
+    Equivalent {
+        accesses: &[("holds::holds", Some("wide load: acquire"))],
+        why: "the holds are exchanged, which refuses an old value; what is said without an exchange was so until then, or \
+              somebody has told the caller what came after, who has acquired it with that",
+    },
+    Equivalent {
         accesses: &[("creators::creator_of", None)],
         why: "meta is read again after the peer's word, and decides: a later process gets this word by an exchange \
               after a burial has made meta forget the one before; who reads that process reads that meta, too",
@@ -108,6 +124,7 @@ const EQUIVALENT: &[Equivalent] = &[
             ("peers::bury_dead", None),
             ("peers::process", None),
             ("peers::is_peer_dead", None),
+            ("peers::is_owner_dead", None),
             ("peers::succeed", None),
         ],
         why: "a peer's word is exchanged, which refuses an old value; who is told of a death has acquired what the dead \
@@ -120,8 +137,9 @@ const EQUIVALENT: &[Equivalent] = &[
             ("waiter::inherit_slot", None),
             ("waiter::take_from_dead", None),
             ("waiter::bury_waiters", Some("exchange: release")),
+            ("waiter::bury_waiters", Some("load: relaxed")),
         ],
-        why: "the holder is exchanged, which refuses an old value; who reads it asks for the peer after it, by a load of \
+        why: "the holder is exchanged, which refuses an old value; who was told of a death has acquired what the dead wrote; who reads it asks for the peer after it, by a load of \
               a word that only exchanges change, and then the kernel; the new holder begins with the waiter's word, and \
               so acquires what the last epoch left",
     },
