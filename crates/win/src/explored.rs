@@ -5,14 +5,17 @@
 //! knows of itself, and sleeping on words. The checker plays the promise of `ntux_futex`, which has a checker of its own: comparing and
 //! falling asleep are one step, a wake takes sleepers of its classes by arrival, and is a barrier.
 
+use core::ffi::c_void;
 use std::cell::{Cell, RefCell, UnsafeCell};
 
 use ntux::{Capacity, Deadline, Result};
+use ntux_platform::atomic::Word32;
 use ntux_sync::Waiter;
 
-use crate::handle;
 pub use crate::handle::Handle;
 use crate::record::{self, First, Kind, Payload};
+use crate::start::Main;
+use crate::{handle, word};
 
 pub use crate::apc::ntw_QueueUserAPC;
 pub use crate::barrier::*;
@@ -32,6 +35,7 @@ pub use crate::start::{
 };
 pub use crate::thread::Thread;
 pub use crate::thread::of_virtual::{end as end_thread, starts as thread_starts};
+pub use crate::thread_pool::explored::*;
 pub use crate::timer::*;
 pub use crate::wait::*;
 
@@ -47,6 +51,8 @@ pub trait Machine {
     fn kept(&self, address: usize);
     /// From now on nobody may touch this memory.
     fn freed(&self, address: usize, bytes: usize);
+    /// The execution ends here, and nothing is said of it.
+    fn cut_off(&self);
 }
 
 /// Memory for what is kept ([`crate::kept`]): the same addresses in each execution. Places without destructor are used again at once, as an
@@ -109,6 +115,54 @@ pub(crate) unsafe fn take_back<T>(place: *mut T) -> T {
     value
 }
 
+/// Threads that the library starts are played by spare virtual threads, in the order in which they are started. This counts them.
+static STARTED: Word32 = Word32::new(0);
+
+thread_local! {
+    static SPARES: Cell<usize> = const { Cell::new(0) };
+    /// What each of those that were started does.
+    static MAINS: RefCell<Vec<(Main, usize)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The program has so many of them.
+pub fn has_spares(count: usize) {
+    SPARES.set(count);
+}
+
+/// Starts one. If there is no other, the execution ends: threads that have nothing to do end, and each time another one is started.
+pub(crate) fn start(main: Main, argument: *mut c_void) {
+    if MAINS.with_borrow(Vec::len) == SPARES.get() {
+        machine().expect("somebody plays").cut_off();
+    }
+    MAINS.with_borrow_mut(|mains| mains.push((main, argument.expose_provenance())));
+    STARTED.fetch_add(1);
+    word::wake(&STARTED, u32::MAX, word::ANY);
+}
+
+/// What a spare virtual thread does, of which 0 is the first: it waits until it is started, runs, and ends.
+pub fn spare(number: u32) {
+    loop {
+        let started = STARTED.load();
+        if started > number {
+            break;
+        }
+        word::wait(&STARTED, started, word::ANY, Deadline::Never);
+    }
+    let (main, argument) = MAINS.with_borrow(|mains| mains[number as usize]);
+    main(core::ptr::with_exposed_provenance_mut(argument));
+    end_thread(0);
+}
+
+/// Returns true if a thread that sleeps here was not started.
+pub fn is_spare(address: usize) -> bool {
+    address == core::ptr::from_ref(&STARTED).addr()
+}
+
+/// What the threads do that were started.
+pub fn started() -> Vec<(usize, usize)> {
+    MAINS.with_borrow(|mains| mains.iter().map(|&(main, argument)| (main as usize, argument)).collect())
+}
+
 /// Makes what a process makes once, before a machine plays.
 pub fn prepare() {
     // SAFETY: no attributes, no name.
@@ -126,6 +180,8 @@ pub fn begin(threads: usize, as_thread: impl Fn(usize)) {
     }
     FREE.take();
     USED.set(0);
+    MAINS.take();
+    SPARES.set(0);
     as_thread(0);
     let bell = arena.core().event_create(&arena.core().waiter(), true, false).expect("an event");
     for thread in 0..threads {

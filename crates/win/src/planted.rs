@@ -37,6 +37,18 @@ pub enum Bug {
     WatchesLate,
     /// A timer does not see to it that its call is still wanted.
     CallsAnyway,
+    /// A thread of a pool that sleeps is counted as coming, but not called (I-pool-1).
+    LetsSleep,
+    /// A thread whose deadline has passed does not look whether it was called (I-seat-2).
+    IgnoresLateCall,
+    /// A wait thread is not told of what is armed (O-alert).
+    ArmsSilently,
+    /// A wait leaves a thread that waits for it.
+    LeavesAtOnce,
+    /// A call that returns does not wake those who wait for that.
+    ReturnsSilently,
+    /// A member that a group is closing can still be submitted by its wait.
+    StaysArmed,
 }
 
 ntux_platform::planted!();

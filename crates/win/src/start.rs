@@ -99,6 +99,11 @@ pub type Main = extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 ///
 /// Errors: `NOT_ENOUGH_MEMORY`; `INVALID_PARAMETER` for a stack that the system does not allow.
 pub fn detached(main: Main, argument: *mut c_void, stack: usize) -> Result<()> {
+    #[cfg(ntux_explore)]
+    if crate::explored::machine().is_some() {
+        crate::explored::start(main, argument);
+        return Ok(());
+    }
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
     // SAFETY: places for the answers; attributes are initialized before they are used and destroyed afterwards.

@@ -29,6 +29,26 @@ pub struct Environ {
     size: u32,
 }
 
+#[cfg(ntux_explore)]
+impl Environ {
+    /// One that names a group, for the checker.
+    pub fn of_group(group: *const c_void) -> Environ {
+        let nothing = core::ptr::null();
+        Environ {
+            version: 3,
+            pool: nothing,
+            group,
+            cancel: None,
+            library: nothing,
+            activation: nothing,
+            finalization: None,
+            flags: 0,
+            priority: NORMAL as u32,
+            size: size_of::<Environ>() as u32,
+        }
+    }
+}
+
 /// What this library makes of it.
 #[derive(Clone, Copy)]
 pub struct Environment {

@@ -29,6 +29,8 @@
 use core::ffi::c_void;
 use std::collections::VecDeque;
 
+use ntux::Deadline;
+
 use super::callback::{Begun, Function, TIMEOUT};
 use super::environment::Environment;
 use super::group::Group;
@@ -40,6 +42,7 @@ use super::state::{State, state};
 use super::wait_threads::Wait;
 use super::workers::Pool;
 use crate::last_error::{INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
+use crate::planted::{Bug, planted};
 use crate::record::Target;
 use crate::thread;
 
@@ -260,7 +263,9 @@ pub fn finish(id: Id<Item>) {
         && let Some(index) = item.running.iter().position(|running| running.thread == by)
     {
         item.running.swap_remove(index);
-        state.settle(id);
+        if !planted(Bug::ReturnsSilently) {
+            state.settle(id);
+        }
     }
 }
 
@@ -286,9 +291,22 @@ pub fn wait(id: Id<Item>, until: Until) {
         if is_over {
             return;
         }
-        let seat = Seat::take();
+        let (seat, pool) = (Seat::take(), item.pool);
         item.waiting.push(seat);
+        let deadline = state.bring_if_left(pool);
         drop(state);
-        seat.until_called();
+        if !seat.sleep(deadline) && !gave_up(id, seat) {
+            seat.sleep(Deadline::Never);
+        }
+        seat.give();
     }
+}
+
+/// The deadline of a thread that waits for an item has passed. Returns false if it was called meanwhile.
+fn gave_up(id: Id<Item>, seat: Seat) -> bool {
+    state().is_some_and(|mut state| {
+        let Some(item) = state.items.get_mut(id) else { return false };
+        let index = item.waiting.iter().position(|&waiting| waiting == seat);
+        index.map(|index| item.waiting.swap_remove(index)).is_some()
+    })
 }

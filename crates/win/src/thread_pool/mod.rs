@@ -30,3 +30,14 @@ mod wait_threads;
 mod waits;
 mod work;
 mod workers;
+
+/// The functions of C, for the checker.
+#[cfg(ntux_explore)]
+pub mod explored {
+    pub use super::callback::Instance;
+    pub use super::environment::Environ;
+    pub use super::group::*;
+    pub use super::queue::*;
+    pub use super::waits::*;
+    pub use super::work::*;
+}

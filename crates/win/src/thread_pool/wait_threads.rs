@@ -42,6 +42,7 @@ use super::state::{State, state};
 use crate::arena::arena;
 use crate::boundary::call;
 use crate::last_error::{INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
+use crate::planted::{Bug, planted};
 use crate::record::Target;
 use crate::thread::{self, IDLE_NS};
 use crate::timer::earlier;
@@ -116,7 +117,7 @@ impl State {
         let Some(armed) = &mut wait.armed else { return false };
         let was_armed = !core::mem::replace(&mut armed.is_leaving, true);
         match wait_threads.get_mut(armed.thread) {
-            Some(thread) if thread.is_waiting => owed.alerts.extend(thread.alert),
+            Some(thread) if thread.is_waiting && !planted(Bug::LeavesAtOnce) => owed.alerts.extend(thread.alert),
             _ => self.disarm(id),
         }
         was_armed
@@ -146,7 +147,7 @@ impl State {
         wait.armed = Some(Armed { thread, target: wanted.target, due: wanted.due, is_leaving: false });
         if let Some(thread) = self.wait_threads.get_mut(thread) {
             thread.armed.push(id);
-            self.owed.alerts.extend(thread.alert.filter(|_| thread.is_waiting));
+            self.owed.alerts.extend(thread.alert.filter(|_| thread.is_waiting && !planted(Bug::ArmsSilently)));
         }
         Ok(true)
     }

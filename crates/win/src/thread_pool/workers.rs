@@ -40,10 +40,13 @@ use super::slab::{Id, Numbered};
 use super::state::{State, state};
 use crate::boundary::{call, call_for_bool, put};
 use crate::last_error::{INVALID_PARAMETER, NOACCESS, NOT_ENOUGH_MEMORY, Result, TOO_MANY_TCBS};
+use crate::planted::{Bug, planted};
 use crate::thread::IDLE_NS;
 
 /// As on Windows.
 const THREADS_MAX: u32 = 500;
+/// How long a thread waits before it tries again to start one for the calls that it waits for.
+const AGAIN_NS: u64 = 50_000_000;
 
 /// See the module.
 pub struct Pool {
@@ -125,13 +128,25 @@ impl State {
         while pool.ready > pool.coming {
             if let Some(seat) = pool.idle.pop() {
                 pool.coming += 1;
-                self.owed.calls.push(seat);
+                self.owed.calls.extend((!planted(Bug::LetsSleep)).then_some(seat));
                 continue;
             }
             if pool.coming == 0 && pool.threads < pool.max {
                 self.owe_threads(id, 1);
             }
             break;
+        }
+    }
+
+    /// Tries again to start a thread for what is pending, if the pool has none because the system had no room for it. Returns until when
+    /// whoever waits for its calls may sleep before it asks again.
+    pub fn bring_if_left(&mut self, id: Id<Pool>) -> Deadline {
+        match self.pools.get(id) {
+            Some(pool) if pool.ready > 0 && pool.threads == 0 => {
+                self.bring(id);
+                Deadline::after_ns(AGAIN_NS)
+            }
+            _ => Deadline::Never,
         }
     }
 
@@ -204,7 +219,7 @@ impl State {
     }
 }
 
-/// A thread that was counted could not be started. The next call that comes tries it again.
+/// A thread that was counted could not be started. The next call that comes tries it again, and so does whoever waits for the calls.
 pub fn not_started(id: Id<Pool>) {
     if let Some(mut state) = state() {
         if let Some(pool) = state.pools.get_mut(id) {
@@ -259,6 +274,9 @@ fn next(pool: *mut c_void, mut is_coming: bool) -> Next {
 
 /// The deadline of a thread has passed. Returns false if it was called meanwhile.
 fn gave_up(id: Id<Pool>, seat: Seat) -> bool {
+    if planted(Bug::IgnoresLateCall) {
+        return true;
+    }
     let is_left = state().is_some_and(|mut state| {
         let Some(pool) = state.pools.get_mut(id) else { return false };
         let index = pool.idle.iter().position(|&idle| idle == seat);

@@ -399,6 +399,39 @@ static void others(void)
     CloseThreadpoolWork(own);
 }
 
+static DWORD WINAPI allow_threads(PVOID pool)
+{
+    TP_POOL_STACK_INFORMATION stack = {0, 0};
+
+    Sleep(100);
+    WORKS(TRUE, SetThreadpoolStackInformation((PTP_POOL)pool, &stack));
+    return 0;
+}
+
+/* The system has no room for a thread when the call comes. Whoever waits for the call tries again. */
+static void unstarted(void)
+{
+    TP_POOL_STACK_INFORMATION stack = {((SIZE_T)-1 >> 1) & ~(SIZE_T)0xFFFF, 0};
+    PTP_POOL pool = CreateThreadpool(NULL);
+    TP_CALLBACK_ENVIRON environ;
+    HANDLE thread;
+    PTP_WORK work;
+
+    InitializeThreadpoolEnvironment(&environ);
+    SetThreadpoolCallbackPool(&environ, pool);
+    WORKS(TRUE, SetThreadpoolStackInformation(pool, &stack));
+    calls = 0;
+    work = CreateThreadpoolWork(count, (PVOID)7, &environ);
+    submit(work, 3);
+    thread = CreateThread(NULL, 0, allow_threads, pool, 0, NULL);
+    WaitForThreadpoolWorkCallbacks(work, FALSE);
+    IS(3, calls);
+    IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    CloseHandle(thread);
+    CloseThreadpoolWork(work);
+    CloseThreadpool(pool);
+}
+
 int main(void)
 {
     alarm(300);
@@ -415,5 +448,6 @@ int main(void)
     IS(TRUE, ReleaseMutex(mutex));
     when_it_returns();
     others();
+    unstarted();
     return report();
 }

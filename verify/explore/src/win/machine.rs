@@ -101,6 +101,8 @@ struct Run {
     in_order: bool,
     /// A deadline has passed: from now on every one has, for who looks at the clock.
     is_late: bool,
+    /// Nothing happens any more, and nothing is said of the end.
+    is_cut_off: bool,
     ghosts: [u64; GHOSTS],
     accesses: u32,
     failure: Option<String>,
@@ -430,6 +432,16 @@ impl explored::Machine for Seam {
     fn freed(&self, address: usize, bytes: usize) {
         free(address, bytes);
     }
+
+    fn cut_off(&self) {
+        let running = self.with(|run| {
+            run.is_cut_off = true;
+            run.running
+        });
+        if let Some(thread) = running {
+            self.stop(thread, Status::Asleep { has_deadline: false });
+        }
+    }
 }
 
 /// Runs one program, again and again.
@@ -515,6 +527,9 @@ impl<'a> Machine<'a> {
     pub fn options(&self) -> Vec<Choice> {
         self.seam.with(|run| {
             let mut options = Vec::new();
+            if run.is_cut_off {
+                return options;
+            }
             for (number, thread) in run.threads.iter().enumerate() {
                 match thread.status {
                     Status::Ready => options.push(Choice::Run(number)),
@@ -557,9 +572,12 @@ impl<'a> Machine<'a> {
 
     /// Nothing can happen any more: says what is wrong with the end.
     pub fn end(&mut self) -> Result<(), String> {
+        if self.seam.with(|run| run.is_cut_off) {
+            return Ok(());
+        }
         let asleep: Vec<Thread> = self.seam.with(|run| {
-            let sleeps = |&thread: &Thread| matches!(run.threads[thread].status, Status::Asleep { .. });
-            (0..run.threads.len()).filter(sleeps).collect()
+            let is_lost = |sleeper: &&Sleeper| !explored::is_spare(sleeper.address);
+            run.sleepers.iter().filter(is_lost).map(|sleeper| sleeper.thread).collect()
         });
         if !asleep.is_empty() {
             return Err(format!("lost wake: threads {asleep:?} sleep, and nobody will wake them"));
@@ -603,7 +621,13 @@ impl<'a> Machine<'a> {
             let threads = run.threads.iter().fold(memory, |print, thread| {
                 print.followed_by(thread.seen).followed_by(Fingerprint::of(&(thread.status, &thread.buffer)))
             });
-            threads.followed_by(Fingerprint::of(&(&run.sleepers, run.ghosts, run.is_late, explored::room())))
+            threads.followed_by(Fingerprint::of(&(
+                &run.sleepers,
+                run.ghosts,
+                run.is_late,
+                explored::room(),
+                explored::started(),
+            )))
         })
     }
 }

@@ -10,6 +10,8 @@ use ntux_win::planted::Bug;
 
 use super::machine::{check, free, ghost, on_behalf_of, set_ghost};
 
+mod pools;
+
 /// How many numbers a program remembers.
 pub const GHOSTS: usize = 16;
 
@@ -42,11 +44,18 @@ pub const PLANTED: &[(Bug, &str)] = &[
     (Bug::LeavesEarly, "barrier"),
     (Bug::WatchesLate, "timer-set"),
     (Bug::CallsAnyway, "timer-set-anew"),
+    (Bug::LetsSleep, "pool-again"),
+    (Bug::IgnoresLateCall, "pool-again"),
+    (Bug::ReturnsSilently, "pool-work"),
+    (Bug::ArmsSilently, "pool-waits"),
+    (Bug::LeavesAtOnce, "pool-wait-unregistered"),
+    (Bug::StaysArmed, "pool-group-wait"),
 ];
 
 /// Every program.
 pub fn all() -> Vec<Program> {
-    [calls(), locks(), conditions(), handles(), threads(), timers(), together()].into_iter().flatten().collect()
+    let groups = [calls(), locks(), conditions(), handles(), threads(), timers(), together(), pools::all()];
+    groups.into_iter().flatten().collect()
 }
 
 /// The program of this name.
