@@ -5,13 +5,14 @@
  *   section   a critical section and a mutex
  *   locks     two SRW locks
  *   loader    the loader's lock and a mutex
- *   address   no deadlock: both wait for an address for which nobody wakes them */
+ *   address   no deadlock: both wait for an address for which nobody wakes them
+ *   apc       no deadlock: both wait for an event that nobody sets, or for an APC that nobody queues */
 #define _WIN32_WINNT 0x0600
 #include <windows.h>
 #include <stdio.h>
 #include <string.h>
 
-static HANDLE accounts, journal, started, go, both_hold_one;
+static HANDLE accounts, journal, never_set, started, go, both_hold_one;
 static CRITICAL_SECTION section;
 static SRWLOCK locks[2];
 
@@ -46,12 +47,18 @@ static void wait_for_address(void)
     if (found) ((wait_function)(void (*)(void))found)(&never, &zero, sizeof never, INFINITE);
 }
 
+static void wait_for_apc(void)
+{
+    WaitForSingleObjectEx(never_set, INFINITE, TRUE);
+}
+
 static const struct scene { const char *name; void (*left)(void), (*right)(void); } scenes[] = {
     { "mutexes", take_accounts, take_journal },
     { "section", take_section, take_journal },
     { "locks", take_left_lock, take_right_lock },
     { "loader", take_loader_lock, take_journal },
     { "address", take_nothing, wait_for_address },
+    { "apc", take_nothing, wait_for_apc },
 }, *scene = scenes;
 
 static void lock_both(void (*first)(void), void (*second)(void))
@@ -96,6 +103,7 @@ int main(int argc, char **argv)
     go = CreateEventW(NULL, TRUE, FALSE, NULL);
     accounts = CreateMutexW(NULL, FALSE, L"accounts");
     journal = CreateMutexW(NULL, FALSE, L"journal");
+    never_set = CreateEventW(NULL, FALSE, FALSE, NULL);
     InitializeCriticalSection(&section);
     threads[0] = CreateThread(NULL, 0, transfer, NULL, 0, &ids[0]);
     threads[1] = CreateThread(NULL, 0, audit, NULL, 0, &ids[1]);

@@ -8,6 +8,7 @@ pub mod find;
 pub mod proc;
 pub mod processes;
 pub mod scene;
+pub mod shown;
 pub mod signaled;
 pub mod state;
 pub mod tables;

@@ -4,11 +4,14 @@
 mod addresses;
 mod chain;
 mod cycle;
+mod image;
 mod log;
 mod memory;
 mod names;
+mod stack;
 mod text;
 mod trouble;
+mod unwind;
 mod verdict;
 
 use std::process::ExitCode;
@@ -25,7 +28,7 @@ use crate::status::{NO, NOTHING_THERE};
 use crate::{NTUX_FAILED, say};
 use chain::Follower;
 use log::Logs;
-use verdict::Verdict;
+use verdict::{Asked, Verdict};
 
 /// Say why threads wait: for whom, and what is wrong.
 ///
@@ -49,7 +52,8 @@ use verdict::Verdict;
 /// For a process, it also says what each waiting thread waits for, who owns that, and what the owner waits for in turn.
 ///
 /// In an arena of Wine it also lists the threads that wait for no object, but for a critical section, an SRW lock, a condition variable
-/// or an address. With `--memory` it reads which from the memory of the programs, and finds deadlocks over critical sections.
+/// or an address. With `--memory` it reads which from the memory of the programs, and finds deadlocks over critical sections. With `--stacks` it
+/// shows where in their programs the threads wait.
 ///
 /// It knows which thread the owner of a mutex is once that thread has had to wait with its owner id: ntux records
 /// nothing that would cost a program time.
@@ -63,9 +67,19 @@ pub struct Arguments {
     /// changed or stopped. You must be allowed to trace them (`kernel.yama.ptrace_scope`).
     #[arg(long)]
     memory: bool,
+    /// Also show the stacks of the threads that are named: which functions of a 64-bit Windows program have not returned. They are read from
+    /// its memory, as with `--memory`, while the threads wait; no debugger is needed.
+    #[arg(long)]
+    stacks: bool,
     /// Print JSON instead of text.
     #[arg(long)]
     json: bool,
+}
+
+impl Arguments {
+    fn asked(&self) -> Asked {
+        Asked { memory: self.memory, stacks: self.stacks }
+    }
 }
 
 /// The version of the JSON document.
@@ -76,7 +90,7 @@ Examples:
   ntux why
   ntux why $(pidof -s wineserver)
   ntux why 4711/4713
-  ntux why --memory $(pidof -s game.exe)
+  ntux why --memory --stacks $(pidof -s game.exe)
   ntux why --json 4711 | jq '.arenas[].findings[] | select(.kind == \"deadlock\").threads'";
 
 /// Prints what is wrong.
@@ -102,7 +116,7 @@ pub fn why(arguments: &Arguments) -> ExitCode {
         Ok(examined) => examined,
         Err(error) => return say::failed(format_args!("cannot read the arena: {error}")),
     };
-    let verdict = Verdict::of(&examined, arguments.target.as_ref(), arguments.memory);
+    let verdict = Verdict::of(&examined, arguments.target.as_ref(), arguments.asked());
     let status = if verdict.is_something_wrong() { ExitCode::from(NO) } else { ExitCode::SUCCESS };
     match arguments.json {
         true => say::json(VERSION, &verdict, status),

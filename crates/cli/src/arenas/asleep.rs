@@ -52,7 +52,8 @@ mod tests {
         let call =
             SystemCall::parse("202 0x7f0000001010 0x189 0x7 0x0 0x0 0xffffffff 0x7ffe 0x7f00\n").expect("a call");
         assert_eq!((call.number, call.arguments[..3].to_vec()), (202, vec![0x7f00_0000_1010, 0x189, 7]));
-        for call in ["running\n", "-1 0x7ffe 0x7f00\n", ""] {
+        assert_eq!(call.stack, 0x7ffe);
+        for call in ["running\n", "-1 0x7ffe 0x7f00\n", "0 0x1 0x2 0x3 0x4 0x5 0x6", ""] {
             assert_eq!(SystemCall::parse(call), None, "{call}");
         }
     }

@@ -65,6 +65,8 @@ impl Mapped {
 pub struct SystemCall {
     pub number: u32,
     pub arguments: [u64; 6],
+    /// The stack pointer.
+    pub stack: u64,
 }
 
 impl SystemCall {
@@ -73,15 +75,16 @@ impl SystemCall {
         SystemCall::parse(&text(format!("/proc/{pid}/task/{thread}/syscall"))?)
     }
 
-    /// What the kernel writes: the number, six arguments, and two places that do not matter here.
+    /// What the kernel writes: the number, six arguments, the stack pointer, and a place that does not matter here.
     pub fn parse(text: &str) -> Option<SystemCall> {
         let mut fields = text.split_whitespace();
         let number = fields.next()?.parse().ok()?;
+        let mut word = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
         let mut arguments = [0; 6];
         for argument in &mut arguments {
-            *argument = u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok()?;
+            *argument = word()?;
         }
-        Some(SystemCall { number, arguments })
+        Some(SystemCall { number, arguments, stack: word()? })
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A snapshot of an arena, with the names that people know.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::printable::printable;
 
 use super::asleep::sleeps_on_its_word;
 use super::processes::{Descriptor, PeerProcesses, Process, Thread, WINESERVER};
+use super::shown::{Shown, WindowsObject};
 
 /// What was seen, and what /proc says of it.
 pub struct Scene {
@@ -28,6 +30,8 @@ pub struct Scene {
     wakes: HashMap<Object, WakeView>,
     /// The arena is that of a Wine, whose server takes part.
     is_of_wine: bool,
+    /// What that server shows of its objects, looked for when it is needed.
+    shown: OnceCell<Option<Shown>>,
 }
 
 /// What /proc says of the processes that share an arena.
@@ -184,6 +188,7 @@ impl Scene {
             now,
             wakes: HashMap::new(),
             is_of_wine: false,
+            shown: OnceCell::new(),
         };
         scene.know(names);
         Ok(scene)
@@ -219,6 +224,14 @@ impl Scene {
     /// Returns true if the arena is that of a Wine, whose server takes part.
     pub fn is_of_wine(&self) -> bool {
         self.is_of_wine
+    }
+
+    /// What the server of a Wine shows of an object. None: nothing, or there is no such server.
+    pub fn windows_object(&self, object: Object) -> Option<WindowsObject> {
+        let server = || self.processes().find(|process| process.is_wineserver());
+        let shown = self.shown.get_or_init(|| Shown::of(server()?.pid)).as_ref()?.object(object)?;
+        let program = self.processes().find(|process| process.pid == shown.pid).map(|process| process.name.clone());
+        Some(WindowsObject { program, ..shown })
     }
 
     pub fn owners(&self) -> Owners {

@@ -7,7 +7,8 @@
 //!
 //! | where | layout, of 64-bit programs |
 //! | --- | --- |
-//! | a thread's block (TEB), at the start of a page below 2 GiB | 8: end of its stack, 16: its beginning, 48: its own address, 64 and 72: the numbers of process and thread |
+//! | a thread's block (TEB), at the start of a page below 2 GiB | 8: end of its stack, 16: its beginning, 48: its own address, 64 and 72: the numbers of process and thread, 96: the block of the process |
+//! | the block of a process | 24: the loader's list, in which 16 is the first program or library; of each, 48: where it begins, 88: its name |
 //! | an entry, on that stack | 0: next, 8: previous, 16: the address, 24: the number of the thread |
 //! | a critical section | 8: waiters, 12: how often it is owned, 16: the thread that owns it, 24: the value that waiters wait for |
 //! | an SRW lock | 0: threads that wait to have it alone, and a bit if one has it alone; 2: how many threads have it, for which the former wait |
@@ -37,6 +38,7 @@ const SECTION_VALUE: u64 = 24;
 /// A Windows thread, by its block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block {
+    pub at: u64,
     pub thread: u32,
     stack: (u64, u64),
 }
@@ -131,14 +133,30 @@ impl Memory {
         Some(Awaited::Value { address, value: self.word(address & !7)? >> (8 * (address % 8)) })
     }
 
-    fn word(&self, at: u64) -> Option<u64> {
+    pub fn word(&self, at: u64) -> Option<u64> {
         Some(u64::from_le_bytes(self.bytes(at)?))
     }
 
-    fn bytes<const LENGTH: usize>(&self, at: u64) -> Option<[u8; LENGTH]> {
+    pub fn bytes<const LENGTH: usize>(&self, at: u64) -> Option<[u8; LENGTH]> {
         let mut bytes = [0; LENGTH];
         self.memory.read_exact_at(&mut bytes, at).ok()?;
         Some(bytes)
+    }
+
+    /// So many bytes.
+    pub fn block(&self, at: u64, length: usize) -> Option<Vec<u8>> {
+        Some(self.what_is_there(at, length)).filter(|bytes| bytes.len() == length)
+    }
+
+    /// What can be read of so many bytes: up to the first page that cannot.
+    pub fn what_is_there(&self, at: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        let mut read = 0;
+        while let Ok(more @ 1..) = self.memory.read_at(&mut bytes[read..], at.saturating_add(read as u64)) {
+            read += more;
+        }
+        bytes.truncate(read);
+        bytes
     }
 
     /// Calls `look` with what can be read, in order, until it returns true. (An entry that lies across two chunks is in the second one, too.)
@@ -168,12 +186,20 @@ fn path(mapped: &Mapped) -> Option<&str> {
 }
 
 impl Block {
-    fn parse(at: u64, page: &[u8]) -> Option<Block> {
+    pub fn parse(at: u64, page: &[u8]) -> Option<Block> {
         let word = |place: usize| Some(u64::from_le_bytes(page.get(place..place + 8)?.try_into().ok()?));
         let (stack, own) = ((word(16)?, word(8)?), word(48)?);
         let number = |place: usize| word(place).filter(|&number| number != 0 && number % 4 == 0);
         let (_, thread) = (u32::try_from(number(BLOCK - 16)?).ok()?, u32::try_from(number(BLOCK - 8)?).ok()?);
-        (own == at && stack.0 != 0 && stack.0 < stack.1).then_some(Block { thread, stack })
+        (own == at && stack.0 != 0 && stack.0 < stack.1).then_some(Block { at, thread, stack })
+    }
+
+    pub fn has_on_stack(&self, address: u64) -> bool {
+        (self.stack.0..self.stack.1).contains(&address)
+    }
+
+    pub fn end_of_stack(&self) -> u64 {
+        self.stack.1
     }
 }
 

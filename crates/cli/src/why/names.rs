@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::addresses::AddressWait;
 use crate::arenas::processes::{Descriptor, Process};
 use crate::arenas::scene::{Creator, Doer, Owners, Scene};
+use crate::arenas::shown::WindowsObject;
 use crate::printable::printable;
 
 /// Descriptors by which an object is named.
@@ -33,6 +34,8 @@ pub struct Thing {
     pub slot: u32,
     pub kind: &'static str,
     pub descriptors: Vec<Descriptor>,
+    /// How Windows has it. None: unknown; only the server of a patched Wine says so.
+    pub windows: Option<WindowsObject>,
     /// None: unknown.
     pub creator: Option<Creator>,
     /// It was made by Wine's server, as all are: then those for whom, as far as that is known.
@@ -114,6 +117,7 @@ impl Thing {
             slot: object.index(),
             kind: kind.map_or("object", Kind::word),
             descriptors,
+            windows: scene.windows_object(object),
             creator,
             users,
         }
@@ -125,11 +129,30 @@ impl Thing {
 
     pub fn text(&self) -> String {
         let descriptors = self.descriptors.iter().take(NAMED).map(|one| format!("{}:{}", one.pid, one.fd));
-        let descriptors: Vec<String> = descriptors.collect();
-        let more = if self.descriptors.len() > NAMED { " ..." } else { "" };
-        let names = if descriptors.is_empty() { String::new() } else { format!(" ({}{more})", descriptors.join(" ")) };
-        format!("{} #{}{names}", self.kind, self.slot)
+        let mut names: Vec<String> = descriptors.collect();
+        if self.descriptors.len() > NAMED {
+            names.push("...".to_owned());
+        }
+        let descriptors = Some(names.join(" ")).filter(|names| !names.is_empty());
+        let known: Vec<String> = self.windows.as_ref().map(windows_text).into_iter().chain(descriptors).collect();
+        let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
+        format!("{} #{}{known}", self.kind, self.slot)
     }
+}
+
+/// Types whose objects are what their names in ntux say.
+const PLAIN: [&str; 3] = ["Mutant", "Semaphore", "Event"];
+
+/// Such as `\BaseNamedObjects\journal, handle 0x54 in process 0020 game.exe`.
+fn windows_text(object: &WindowsObject) -> String {
+    let kind = match object.is {
+        Some(number) => Some(format!("{} {number:04x}", printable(&object.kind).to_lowercase())),
+        None => Some(printable(&object.kind).to_lowercase()).filter(|_| !PLAIN.contains(&object.kind.as_str())),
+    };
+    let program = object.program.as_deref().map_or(String::new(), |program| format!(" {}", printable(program)));
+    let handle = format!("handle {:#x} in process {:04x}{program}", object.handle, object.process);
+    let name = object.name.as_deref().map(printable);
+    [kind, name, Some(handle)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The processes that have a descriptor of an object, but for the server.

@@ -5,8 +5,9 @@ use ntux_sync::inspect::why::{Condition, Obstacle};
 
 use super::chain::{Chain, Logged, Step};
 use super::names::{Party, Thing, list};
+use super::stack::Stack;
 use super::verdict::{ArenaVerdict, Verdict};
-use crate::arenas::scene::long;
+use crate::arenas::scene::{Owners, long};
 use crate::arenas::words::Word;
 use crate::page::paragraph;
 
@@ -67,6 +68,7 @@ fn arena(page: &mut String, arena: &ArenaVerdict) {
     if let more @ 1.. = arena.address_waits.len().saturating_sub(ADDRESS_WAITS) {
         line(page, &format!("\n... and {more} more that wait for no object; name one of them: ntux why PID/TID"));
     }
+    arena_stacks(page, &arena.stacks);
     let is_unlogged = |step: &Step| step.obstacle == Obstacle::NotSignaled && step.logged.is_empty() && !step.is_new;
     if arena.chains.iter().flat_map(|chain| &chain.waits_for).any(is_unlogged) {
         page.push('\n');
@@ -76,6 +78,16 @@ fn arena(page: &mut String, arena: &ArenaVerdict) {
     }
     if arena.more > 0 {
         line(page, &format!("\n... and {} more; name one of them: ntux why PID/TID", arena.more));
+    }
+}
+
+fn arena_stacks(page: &mut String, stacks: &[Stack]) {
+    for stack in stacks {
+        line(page, &format!("\nStack of {}:", stack.who));
+        stack.frames.iter().for_each(|frame| line(page, &format!("  {}", frame.text())));
+        if let Some(why) = stack.missing {
+            line(page, &format!("  unknown: {why}"));
+        }
     }
 }
 
@@ -118,7 +130,11 @@ fn render_chain(page: &mut String, chain: &Chain, depth: usize) {
     }
     if let Some(alert) = &chain.alert {
         let indent = format!("{indent}  ");
-        wrapped(page, &indent, &further, &format!("or until the alert: {}", alert.text()));
+        let what = match chain.party.owners {
+            Owners::Numbers => "or until the alert",
+            Owners::WindowsThreads => "or until an APC is queued to it, by the alert",
+        };
+        wrapped(page, &indent, &further, &format!("{what}: {}", alert.text()));
     }
 }
 

@@ -55,6 +55,11 @@ impl Trouble {
         Trouble { kind, fault: true, text, threads, objects, behind: Vec::new(), stopped: Vec::new() }
     }
 
+    /// The threads that it is about, without those that wait behind them.
+    pub fn threads(&self) -> &[Party] {
+        &self.threads
+    }
+
     fn sentences(&self, scene: &Scene, finding: &Finding) -> Vec<String> {
         let mut text = vec![self.sentence(scene, finding)];
         if let Finding::Deadlock { ring, .. } = finding {

@@ -9,6 +9,7 @@ use super::chain::{Chain, Follower};
 use super::cycle::cycles;
 use super::log::Logs;
 use super::names::Party;
+use super::stack::{Stack, stacks};
 use super::trouble::Trouble;
 use crate::arenas::examine::Examined;
 use crate::arenas::find::Target;
@@ -19,6 +20,13 @@ use crate::say;
 
 /// Threads whose chains are shown if the whole process was asked for.
 const CHAINS: usize = 20;
+
+/// What is read besides the arena.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    pub memory: bool,
+    pub stacks: bool,
+}
 
 /// Everything.
 #[derive(Serialize)]
@@ -48,11 +56,12 @@ pub struct ArenaVerdict {
     pub more: usize,
     /// The threads that were asked about and wait for no object, in an arena of Wine.
     pub address_waits: Vec<AddressWait>,
+    /// Those of all threads above, if they were asked for.
+    pub stacks: Vec<Stack>,
 }
 
 impl Verdict {
-    /// `reads_memory`: the memory of programs is read, too.
-    pub fn of(examined: &[Examined], target: Option<&Target>, reads_memory: bool) -> Verdict {
+    pub fn of(examined: &[Examined], target: Option<&Target>, read: Asked) -> Verdict {
         // A log does not say which arena its lines are about.
         let in_one = |&pid: &u32| examined.iter().filter(|arena| processes(&arena.scene).contains(&pid)).count() == 1;
         let logs = |arena: &Examined| match target {
@@ -60,7 +69,7 @@ impl Verdict {
             _ => Logs::of(&processes(&arena.scene).into_iter().filter(in_one).collect::<Vec<_>>()),
         };
         let arenas: Vec<ArenaVerdict> =
-            examined.iter().map(|arena| ArenaVerdict::of(arena, target, &logs(arena), reads_memory)).collect();
+            examined.iter().map(|arena| ArenaVerdict::of(arena, target, &logs(arena), read)).collect();
         let stranger = match target {
             Some(&Target::Thread(pid, thread))
                 if arenas.iter().all(|arena| arena.chains.is_empty() && arena.address_waits.is_empty()) =>
@@ -78,7 +87,7 @@ impl Verdict {
 }
 
 impl ArenaVerdict {
-    fn of(examined: &Examined, target: Option<&Target>, logs: &Logs, reads_memory: bool) -> ArenaVerdict {
+    fn of(examined: &Examined, target: Option<&Target>, logs: &Logs, read: Asked) -> ArenaVerdict {
         let (case, scene) = (examined.case(), &examined.scene);
         let mut asked: Vec<u32> = scene.snapshot.waiters.iter().map(|waiter| waiter.index).collect();
         asked.retain(|&waiter| is_asked_for(&Party::of(scene, waiter), target, &scene.snapshot));
@@ -87,7 +96,7 @@ impl ArenaVerdict {
             _ => asked.len().saturating_sub(CHAINS),
         };
         asked.truncate(asked.len() - more);
-        let look = || AddressWait::all(scene, reads_memory);
+        let look = || AddressWait::all(scene, read.memory);
         let (mut address_waits, notes) = look();
         notes.iter().for_each(|note| say::complain(format_args!("ntux: {note}")));
         let mut findings: Vec<Trouble> = cycles(scene, &case, &address_waits, || look().0)
@@ -96,8 +105,12 @@ impl ArenaVerdict {
             .collect();
         findings.extend(case.findings().into_iter().map(|finding| Trouble::of(scene, finding)));
         let mut follower = Follower::new(scene, &case, logs, &address_waits);
-        let chains = asked.into_iter().map(|waiter| follower.follow(waiter)).collect();
+        let chains: Vec<Chain> = asked.into_iter().map(|waiter| follower.follow(waiter)).collect();
         address_waits.retain(|wait| is_in(wait, target));
+        let mut parties: Vec<Party> = findings.iter().flat_map(Trouble::threads).cloned().collect();
+        parties.extend(chains.iter().map(|chain| chain.party.clone()));
+        parties.extend(address_waits.iter().map(|wait| Party::of_address_wait(scene, wait)));
+        let stacks = if read.stacks { stacks(&parties) } else { Vec::new() };
         ArenaVerdict {
             device: scene.file.device,
             inode: scene.file.inode,
@@ -109,6 +122,7 @@ impl ArenaVerdict {
             chains,
             more,
             address_waits,
+            stacks,
         }
     }
 }

@@ -201,6 +201,13 @@ fn a_deadlock_over_a_critical_section_and_a_mutex_is_one_cycle() {
             (&"unknown".into(), &"audit".into(), &AUDIT.into())
         );
         assert!(said(&why(&program.stage, &[&this_process()])).contains("ntux why --memory"), "the remedy is named");
+        assert_eq!(seen["stacks"], Value::Array(Vec::new()));
+        // This process has a block, as a Windows program, and makes its system calls by itself.
+        let stacks = program.told(&["--stacks"])["stacks"].as_array().unwrap().clone();
+        let missing: Vec<&str> = stacks.iter().filter_map(|stack| stack["missing"].as_str()).collect();
+        assert_eq!(missing, ["no frame of Wine's system calls is on its stack"; 2], "{stacks:#?}");
+        let text = said(&why(&program.stage, &[&this_process(), "--stacks"]));
+        assert!(text.contains("audit (thread 0028):\n  unknown: no frame of Wine"), "{text}");
 
         let seen = program.told(&["--memory"]);
         assert_eq!(kinds(&seen), ["deadlock"], "{seen:#}");

@@ -95,7 +95,7 @@ fn a_word_that_no_schema_lists_is_found() {
         });
         json!({"version": 1, "arenas": [{
             "device": 1, "inode": 2, "processes": [], "waiting": 0, "findings": [finding], "chains": [], "more": 0,
-            "address_waits": [],
+            "address_waits": [], "stacks": [],
         }]})
     };
     assert_conforms("why", &finding("deadlock"));

@@ -14,7 +14,7 @@ fn a_block_is_known_by_its_own_address() {
     const AT: u64 = 0x7ffd_0000;
     let good = [(8, 0x20_0000), (16, 0x10_0000), (48, AT), (64, 0x20), (72, 0x24)];
     let stack = (0x10_0000, 0x20_0000);
-    assert_eq!(Block::parse(AT, &words(&good, PAGE)), Some(Block { thread: 0x24, stack }));
+    assert_eq!(Block::parse(AT, &words(&good, PAGE)), Some(Block { at: AT, thread: 0x24, stack }));
     let wrong = [(8, 0x10_0000), (16, 0), (48, AT + 8), (64, 0x21), (72, 0), (72, 1 << 40)];
     for (place, word) in wrong {
         let mut page = words(&good, PAGE);
