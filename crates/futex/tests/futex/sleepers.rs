@@ -12,10 +12,10 @@ use ntux_platform::liveness::thread_id;
 use crate::asleep::is_asleep;
 use crate::kind::domain;
 
-/// Ends a test process that hangs, loudly: with `SIGALRM` unless it is over in two minutes.
+/// Ends a test process that hangs, loudly: with `SIGALRM` unless it is over in ten minutes. (A busy emulator of a kernel takes several.)
 pub fn watchdog() {
     // SAFETY: sets a timer and nothing else.
-    unsafe { libc::alarm(120) };
+    unsafe { libc::alarm(600) };
 }
 
 /// A deadline far enough away to fail loudly instead of hanging, near enough to end.
