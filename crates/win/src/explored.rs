@@ -71,7 +71,9 @@ thread_local! {
     static USED: Cell<usize> = const { Cell::new(0) };
     static FREE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     static MACHINE: Cell<Option<&'static dyn Machine>> = const { Cell::new(None) };
+    /// Their places, which stay where they are: a schedule is repeated only if memory has the same addresses; and how many are in use.
     static WAITERS: RefCell<Vec<*mut Waiter>> = const { RefCell::new(Vec::new()) };
+    static WAITING: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Installs what plays the virtual threads on this thread of the system, or nothing.
@@ -174,9 +176,10 @@ pub fn prepare() {
 /// Begins an execution of so many threads, each with its place in the arena. `as_thread` makes one the running one.
 pub fn begin(threads: usize, as_thread: impl Fn(usize)) {
     let arena = crate::arena::arena().expect("an arena");
-    for waiter in WAITERS.take() {
-        // SAFETY: made below; the execution that used it is over, and what was abandoned in it does not go on.
-        drop(unsafe { Box::from_raw(waiter) });
+    let places = WAITERS.with_borrow(Vec::clone);
+    for &waiter in &places[..WAITING.replace(threads)] {
+        // SAFETY: written below; the execution that used it is over, and what was abandoned in it does not go on.
+        unsafe { waiter.drop_in_place() };
     }
     FREE.take();
     USED.set(0);
@@ -186,12 +189,20 @@ pub fn begin(threads: usize, as_thread: impl Fn(usize)) {
     let bell = arena.core().event_create(&arena.core().waiter(), true, false).expect("an event");
     for thread in 0..threads {
         as_thread(thread);
-        let waiter = Box::new(arena.core().waiter());
+        let waiter = places.get(thread).copied().unwrap_or_else(|| {
+            let place = Box::into_raw(Box::<Waiter>::new_uninit()).cast();
+            WAITERS.with_borrow_mut(|places| places.push(place));
+            place
+        });
+        // SAFETY: a place of this thread's, whose last waiter was dropped above.
+        let waiter = unsafe {
+            waiter.write(arena.core().waiter());
+            &*waiter
+        };
         waiter.interrupt();
-        let ended = arena.core().wait_any(&waiter, &[bell], None, 1, Deadline::Never);
+        let ended = arena.core().wait_any(waiter, &[bell], None, 1, Deadline::Never);
         assert_eq!(ended, Err(ntux::Error::Interrupted));
         waiter.resume();
-        WAITERS.with_borrow_mut(|waiters| waiters.push(Box::into_raw(waiter)));
     }
     crate::thread::of_virtual::begin(threads);
 }
@@ -211,7 +222,7 @@ impl Arena {
     pub fn with_waiter<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> R) -> R {
         let Some(machine) = machine() else { return self.0.with_waiter(operation) };
         let waiter = WAITERS.with_borrow(|waiters| waiters[machine.thread()]);
-        // SAFETY: `begin` made it, and frees it when no call goes on.
+        // SAFETY: `begin` made it, and drops it when no call goes on.
         operation(self.core(), unsafe { &*waiter })
     }
 
