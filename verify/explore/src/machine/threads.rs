@@ -66,10 +66,10 @@ impl<Order> Threads<Order> {
         abandon(&mut self.coroutines[thread]);
     }
 
-    /// Abandons all of them: a new execution begins.
+    /// Abandons all of them: a new execution begins. Each thread gets the same stack in it, so that no memory of one seems to be another's, too.
     pub fn clear(&mut self) {
         let mut stacks = FREE_STACKS.take();
-        for mut coroutine in self.coroutines.drain(..) {
+        for mut coroutine in self.coroutines.drain(..).rev() {
             abandon(&mut coroutine);
             stacks.push(coroutine.into_stack());
         }
