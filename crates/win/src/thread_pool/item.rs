@@ -29,8 +29,6 @@
 use core::ffi::c_void;
 use std::collections::VecDeque;
 
-use ntux::Deadline;
-
 use super::callback::{Begun, Function, TIMEOUT};
 use super::environment::Environment;
 use super::group::Group;
@@ -295,18 +293,11 @@ pub fn wait(id: Id<Item>, until: Until) {
         item.waiting.push(seat);
         let deadline = state.bring_if_left(pool);
         drop(state);
-        if !seat.sleep(deadline) && !gave_up(id, seat) {
-            seat.sleep(Deadline::Never);
-        }
-        seat.give();
+        seat.until_called_or(deadline, || leave(id, seat));
     }
 }
 
-/// The deadline of a thread that waits for an item has passed. Returns false if it was called meanwhile.
-fn gave_up(id: Id<Item>, seat: Seat) -> bool {
-    state().is_some_and(|mut state| {
-        let Some(item) = state.items.get_mut(id) else { return false };
-        let index = item.waiting.iter().position(|&waiting| waiting == seat);
-        index.map(|index| item.waiting.swap_remove(index)).is_some()
-    })
+/// The deadline of a thread that waits for an item has passed: it waits no more. Returns false if it was called meanwhile.
+fn leave(id: Id<Item>, seat: Seat) -> bool {
+    state().is_some_and(|mut state| state.items.get_mut(id).is_some_and(|item| seat.leave(&mut item.waiting)))
 }

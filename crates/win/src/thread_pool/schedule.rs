@@ -265,20 +265,15 @@ fn next() -> Next {
         let seat = Seat::take();
         (state.clock.sleeper, state.clock.until) = (Some(seat), wake);
         drop(state);
-        let was_called = seat.sleep(wake.unwrap_or_else(|| Deadline::after_ns(IDLE_NS))) || !gave_up(seat);
+        let deadline = wake.unwrap_or_else(|| Deadline::after_ns(IDLE_NS));
+        let was_called = seat.until_called_or(deadline, || leave(seat));
         is_late = !was_called && wake.is_none();
-        seat.give();
     }
 }
 
-/// The deadline of the thread has passed. Returns false if it was called meanwhile.
-fn gave_up(seat: Seat) -> bool {
-    let is_left = state().is_some_and(|mut state| state.clock.sleeper.take_if(|sleeper| *sleeper == seat).is_some());
-    if !is_left {
-        // I-seat-2
-        seat.sleep(Deadline::Never);
-    }
-    is_left
+/// The deadline of the thread has passed: nobody calls it any more. Returns false if it was called meanwhile.
+fn leave(seat: Seat) -> bool {
+    state().is_some_and(|mut state| state.clock.sleeper.take_if(|sleeper| *sleeper == seat).is_some())
 }
 
 #[cfg(test)]

@@ -78,6 +78,20 @@ impl Seat {
         self.give();
     }
 
+    /// Sleeps until the call or the deadline, and gives it back. After the deadline, `leave` takes the number out of its list; if it returns
+    /// false, the number was not there, and the call comes (I-seat-2). Returns true if it was called.
+    pub fn until_called_or(self, deadline: Deadline, leave: impl FnOnce() -> bool) -> bool {
+        let was_called = self.sleep(deadline) || !leave() && self.sleep(Deadline::Never);
+        self.give();
+        was_called
+    }
+
+    /// Takes the number out of a list. Returns false if it is not there.
+    pub fn leave(self, list: &mut Vec<Seat>) -> bool {
+        let index = list.iter().position(|&other| other == self);
+        index.map(|index| list.remove(index)).is_some()
+    }
+
     /// Wakes who sits there, or will.
     pub fn call(self) {
         if let Some(place) = PLACES.get(self.0) {

@@ -266,27 +266,15 @@ fn next(pool: *mut c_void, mut is_coming: bool) -> Next {
         pool.idle.push(seat);
         drop(state);
         let deadline = if is_needed { Deadline::Never } else { Deadline::after_ns(IDLE_NS) };
-        is_coming = seat.sleep(deadline) || !gave_up(id, seat);
+        is_coming = seat.until_called_or(deadline, || leave(id, seat));
         is_late = !is_coming;
-        seat.give();
     }
 }
 
-/// The deadline of a thread has passed. Returns false if it was called meanwhile.
-fn gave_up(id: Id<Pool>, seat: Seat) -> bool {
-    if planted(Bug::IgnoresLateCall) {
-        return true;
-    }
-    let is_left = state().is_some_and(|mut state| {
-        let Some(pool) = state.pools.get_mut(id) else { return false };
-        let index = pool.idle.iter().position(|&idle| idle == seat);
-        index.map(|index| pool.idle.remove(index)).is_some()
-    });
-    if !is_left {
-        // I-seat-2
-        seat.sleep(Deadline::Never);
-    }
-    is_left
+/// The deadline of a thread has passed: it is idle no more. Returns false if it was called meanwhile.
+fn leave(id: Id<Pool>, seat: Seat) -> bool {
+    planted(Bug::IgnoresLateCall)
+        || state().is_some_and(|mut state| state.pools.get_mut(id).is_some_and(|pool| seat.leave(&mut pool.idle)))
 }
 
 /// Asks about a pool, or changes it.
