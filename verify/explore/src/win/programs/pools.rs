@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Programs over thread pools. Threads that the library starts are played by [`spare`] bodies.
 //!
-//! Ghost 0 is what is called, 1 counts its calls, 2 is an event, 3 a group or the other item, 4 counts calls that are going on.
+//! Ghost 0 is what is called, 1 counts its calls, 2 is an event, 3 a group or another event, 4 counts calls that are going on, 5 is 1 more than
+//! the calls that were made when no others may come, 6 is the event by which calls tell, 7 the other registered wait.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -80,6 +81,16 @@ fn until_called(cancel: bool) {
     ntw_WaitForThreadpoolWorkCallbacks(handle(0), cancel.into());
 }
 
+/// What was waited for has returned, and no others come.
+fn is_over() {
+    check(ghost(4) == 0, "no call goes on");
+    set_ghost(5, 1 + ghost(1));
+}
+
+fn nothing_came_later() {
+    check(ghost(5) == 1 + ghost(1), "nothing is called after that");
+}
+
 fn called(times: u64) {
     check(ghost(1) == times, "as often as it was submitted");
 }
@@ -140,14 +151,13 @@ fn works() -> Vec<Program> {
                     submit();
                     submit();
                     until_called(true);
-                    check(ghost(4) == 0, "no call goes on");
-                    set_ghost(5, 1 + ghost(1));
+                    is_over();
                     ntw_CloseThreadpoolWork(handle(0));
                 },
                 first,
                 second,
             ],
-            || check(ghost(5) == 1 + ghost(1), "nothing is called after that"),
+            nothing_came_later,
         ),
         program(
             "pool-closed",
@@ -173,12 +183,7 @@ fn grouped() -> Environ {
 
 fn close_members(cancel: bool) {
     ntw_CloseThreadpoolCleanupGroupMembers(handle(3), cancel.into(), ptr::null_mut());
-    check(ghost(4) == 0, "no call goes on");
-    set_ghost(5, 1 + ghost(1));
-}
-
-fn nothing_came_later() {
-    check(ghost(5) == 1 + ghost(1), "nothing is called after that");
+    is_over();
 }
 
 fn groups() -> Vec<Program> {
@@ -275,8 +280,7 @@ fn timers() -> Vec<Program> {
             &[
                 || {
                     check(ntw_DeleteTimerQueueTimer(ptr::null_mut(), handle(0), BLOCKS) == 1, "it is deleted");
-                    check(ghost(4) == 0, "no call goes on");
-                    set_ghost(5, 1 + ghost(1));
+                    is_over();
                 },
                 first,
                 second,
@@ -298,16 +302,15 @@ fn register(number: usize, event: usize, function: Fired, flags: u32) {
 
 fn unregister() {
     check(ntw_UnregisterWaitEx(handle(0), BLOCKS) == 1, "it is unregistered");
-    check(ghost(4) == 0, "no call goes on");
-    set_ghost(5, 1 + ghost(1));
+    is_over();
 }
 
 fn set() {
     check(ntw_SetEvent(handle(2)) == 1, "it is set");
 }
 
-fn begin_waits(spares: usize) {
-    has_spares(spares);
+fn begin_waits() {
+    has_spares(4);
     keep_handle(2, event(false, false));
     keep_handle(6, event(false, false));
 }
@@ -320,13 +323,13 @@ fn waits() -> Vec<Program> {
     vec![
         program(
             "pool-wait",
-            || begin_waits(4),
+            begin_waits,
             &[|| register(0, 2, count_fired, ONCE), set, first, second, third, fourth],
             || called(1),
         ),
         program(
             "pool-wait-unregistered",
-            || begin_waits(4),
+            begin_waits,
             &[
                 || {
                     register(0, 2, count_fired, ONCE);
@@ -345,7 +348,7 @@ fn waits() -> Vec<Program> {
         ),
         program(
             "pool-wait-again",
-            || begin_waits(4),
+            begin_waits,
             &[
                 || {
                     register(0, 2, count_and_tell, 0);
@@ -365,7 +368,7 @@ fn waits() -> Vec<Program> {
         ),
         program(
             "pool-wait-own",
-            || begin_waits(4),
+            begin_waits,
             &[
                 || {
                     register(0, 2, count_and_unregister, 0);
@@ -381,13 +384,13 @@ fn waits() -> Vec<Program> {
         program(
             "pool-waits",
             || {
-                begin_waits(4);
+                begin_waits();
                 keep_handle(3, event(false, false));
             },
             &[
                 || {
                     register(0, 3, count_fired, ONCE);
-                    register(5, 2, count_and_tell, ONCE);
+                    register(7, 2, count_and_tell, ONCE);
                     set();
                     until_told();
                     called(1);
