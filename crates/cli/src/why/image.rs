@@ -2,7 +2,7 @@
 //! The programs and libraries that a 64-bit Windows process has loaded, as they lie in its memory: their names, tables of functions, and what
 //! they export. All of it is read from the process, may be rubbish, and is bounded.
 
-use super::memory::{Block, Memory};
+use super::memory::{Block, Memory, half_in};
 use super::unwind::Function;
 
 /// Programs and libraries of a process, letters of a name, and functions that are looked at.
@@ -56,7 +56,7 @@ impl Image {
 
     /// The image that begins there, if there is a 64-bit one.
     pub fn parse(memory: &Memory, base: u64, name: String) -> Option<Image> {
-        let header = base.checked_add(u64::from(half(memory, base.checked_add(0x3c)?)?))?;
+        let header = base.checked_add(u64::from(memory.half(base.checked_add(0x3c)?)?))?;
         let is_image = memory.bytes(base)? == *b"MZ" && memory.bytes(header)? == *b"PE\0\0";
         let optional = header.checked_add(24)?;
         if !is_image || memory.bytes(optional)? != 0x20b_u16.to_le_bytes() {
@@ -64,9 +64,9 @@ impl Image {
         }
         let table = |number: u64| {
             let at = optional.checked_add(112 + 8 * number)?;
-            Some(Table { start: half(memory, at)?, length: half(memory, at + 4)? })
+            Some(Table { start: memory.half(at)?, length: memory.half(at + 4)? })
         };
-        let size = u64::from(half(memory, optional.checked_add(56)?)?);
+        let size = u64::from(memory.half(optional.checked_add(56)?)?);
         Some(Image { base, size, name, exports: table(0)?, functions: table(3)? })
     }
 
@@ -98,14 +98,11 @@ impl Image {
         let from = function.map_or(distance.saturating_sub(SHORT), |function| function.begin);
         let to = function.map_or(distance, |function| function.begin);
         let directory = self.base.checked_add(u64::from(self.exports.start))?;
-        let field = |place: u64| half(memory, directory.checked_add(place)?);
+        let field = |place: u64| memory.half(directory.checked_add(place)?);
         let (count, names) = (field(20)?.min(EXPORTS), field(24)?.min(EXPORTS));
         let table =
             |place: u64, length: u32| memory.block(self.base.checked_add(u64::from(field(place)?))?, length as usize);
-        let starts: Vec<u32> = table(28, count * 4)?
-            .chunks_exact(4)
-            .filter_map(|entry| Some(u32::from_le_bytes(entry.try_into().ok()?)))
-            .collect();
+        let starts: Vec<u32> = table(28, count * 4)?.chunks_exact(4).filter_map(|entry| half_in(entry, 0)).collect();
         let begin = starts.iter().copied().filter(|start| (from..=to).contains(start) && *start != 0).max()?;
         let ordinals = table(36, names * 2)?;
         let is_its = |entry: &[u8]| {
@@ -114,13 +111,9 @@ impl Image {
         };
         // Names are in order: of two for one function, such as Nt... and Zw..., the first.
         let named = ordinals.chunks_exact(2).position(is_its)?;
-        let name = half(memory, self.base.checked_add(u64::from(field(32)?) + 4 * named as u64)?)?;
+        let name = memory.half(self.base.checked_add(u64::from(field(32)?) + 4 * named as u64)?)?;
         Some((text(memory, self.base.checked_add(u64::from(name))?)?, u64::from(distance - begin)))
     }
-}
-
-fn half(memory: &Memory, at: u64) -> Option<u32> {
-    Some(u32::from_le_bytes(memory.bytes(at)?))
 }
 
 /// A text that ends with a zero.

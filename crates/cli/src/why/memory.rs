@@ -137,6 +137,10 @@ impl Memory {
         Some(u64::from_le_bytes(self.bytes(at)?))
     }
 
+    pub fn half(&self, at: u64) -> Option<u32> {
+        Some(u32::from_le_bytes(self.bytes(at)?))
+    }
+
     pub fn bytes<const LENGTH: usize>(&self, at: u64) -> Option<[u8; LENGTH]> {
         let mut bytes = [0; LENGTH];
         self.memory.read_exact_at(&mut bytes, at).ok()?;
@@ -185,9 +189,19 @@ fn path(mapped: &Mapped) -> Option<&str> {
     mapped.name.as_deref().filter(|name| name.starts_with('/'))
 }
 
+/// The number in the eight bytes at this place.
+pub fn word_in(bytes: &[u8], place: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(bytes.get(place..place + 8)?.try_into().ok()?))
+}
+
+/// The number in the four bytes at this place.
+pub fn half_in(bytes: &[u8], place: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(place..place + 4)?.try_into().ok()?))
+}
+
 impl Block {
     pub fn parse(at: u64, page: &[u8]) -> Option<Block> {
-        let word = |place: usize| Some(u64::from_le_bytes(page.get(place..place + 8)?.try_into().ok()?));
+        let word = |place| word_in(page, place);
         let (stack, own) = ((word(16)?, word(8)?), word(48)?);
         let number = |place: usize| word(place).filter(|&number| number != 0 && number % 4 == 0);
         let (_, thread) = (u32::try_from(number(BLOCK - 16)?).ok()?, u32::try_from(number(BLOCK - 8)?).ok()?);
@@ -212,7 +226,7 @@ struct Entry {
 
 impl Entry {
     fn parse(bytes: &[u8], thread: u32) -> Option<Entry> {
-        let word = |place: usize| Some(u64::from_le_bytes(bytes.get(place..place + 8)?.try_into().ok()?));
+        let word = |place| word_in(bytes, place);
         let (next, previous, address) = (word(0)?, word(8)?, word(16)?);
         let is_entry = word(24)? as u32 == thread && address != 0;
         let is_listed = [next, previous].iter().all(|&place| place != 0 && place.is_multiple_of(8));
@@ -222,7 +236,7 @@ impl Entry {
 
 /// The owner of a critical section for which a thread waits, and how often it has it; none if this is no such section.
 fn section(bytes: &[u8; SECTION]) -> Option<(u32, u32)> {
-    let half = |place: usize| Some(u32::from_le_bytes(bytes.get(place..place + 4)?.try_into().ok()?));
+    let half = |place| half_in(bytes, place);
     let (waiters, recursion) = (half(8)? as i32, half(12)?);
     let (owner, above, value, beside) = (half(16)?, half(20)?, half(24)?, half(28)?);
     let is_owned = waiters > 0 && (1..1 << 20).contains(&recursion) && owner != 0 && owner % 4 == 0;

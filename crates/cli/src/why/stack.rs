@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 
 use super::image::Image;
-use super::memory::{Block, Memory};
+use super::memory::{Block, Memory, word_in};
 use super::names::Party;
 use super::unwind::Registers;
 use crate::arenas::proc::SystemCall;
@@ -135,7 +135,7 @@ impl Program {
 
 /// The registers in a frame, if these bytes are one.
 fn frame(bytes: &[u8]) -> Option<Registers> {
-    let word = |place: usize| Some(u64::from_le_bytes(bytes.get(place..place + 8)?.try_into().ok()?));
+    let word = |place| word_in(bytes, place);
     let (code, flags, stack) = (word(120)? as u16, word(128)?, word(144)? as u16);
     if (code, stack, flags & ALWAYS_SET, flags >> 32) != (CODE_SEGMENT, STACK_SEGMENT, ALWAYS_SET, 0) {
         return None;

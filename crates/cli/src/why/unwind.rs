@@ -6,7 +6,7 @@
 //!
 //! All of it may be rubbish: what cannot be read, or is no code, ends the walk.
 
-use super::memory::Memory;
+use super::memory::{Memory, half_in};
 
 /// The number of the stack pointer among the registers.
 const SP: usize = 4;
@@ -35,7 +35,7 @@ impl Function {
 
     pub fn read(memory: &Memory, at: u64) -> Option<Function> {
         let bytes: [u8; Function::LENGTH as usize] = memory.bytes(at)?;
-        let half = |place: usize| Some(u32::from_le_bytes(bytes.get(place..place + 4)?.try_into().ok()?));
+        let half = |place| half_in(&bytes, place);
         Some(Function { begin: half(0)?, end: half(4)?, info: half(8)? })
     }
 }

@@ -107,10 +107,13 @@ impl ArenaVerdict {
         let mut follower = Follower::new(scene, &case, logs, &address_waits);
         let chains: Vec<Chain> = asked.into_iter().map(|waiter| follower.follow(waiter)).collect();
         address_waits.retain(|wait| is_in(wait, target));
-        let mut parties: Vec<Party> = findings.iter().flat_map(Trouble::threads).cloned().collect();
-        parties.extend(chains.iter().map(|chain| chain.party.clone()));
-        parties.extend(address_waits.iter().map(|wait| Party::of_address_wait(scene, wait)));
-        let stacks = if read.stacks { stacks(&parties) } else { Vec::new() };
+        let parties = || {
+            let named =
+                findings.iter().flat_map(Trouble::threads).chain(chains.iter().map(|chain| &chain.party)).cloned();
+            let others = address_waits.iter().map(|wait| Party::of_address_wait(scene, wait));
+            named.chain(others).collect::<Vec<Party>>()
+        };
+        let stacks = if read.stacks { stacks(&parties()) } else { Vec::new() };
         ArenaVerdict {
             device: scene.file.device,
             inode: scene.file.inode,
