@@ -172,14 +172,14 @@ ifeq ($(SYSTEM),Darwin)
 TESTS := test-self test-libraries test-bench
 ALL := test
 else
-TESTS := test-unit test-proofs
-PORTS := test-plain-builds test-cross test-simulated-macos
-ALL := lint $(TESTS) test-ports test-crash-slice test-self test-demo test-bench
+TESTS := test-unit+test-proofs
+PORTS := test-plain-builds test-cross+test-simulated-macos
+ALL := lint $(TESTS) $(PORTS) test-crash-slice test-self test-demo test-bench
 endif
 
 # With CI=true what is left out must stand in .ci/known-skips.
 test: tools             ## Tests and proofs on this system, at the same time; says at the end what was left out
-	+@$(SKIPS) .ci/stages --together $(TESTS)
+	+@$(SKIPS) .ci/stages $(TESTS)
 	@echo "make test: all passed"
 
 test-ports: tools       ## What other systems need: plain builds, cross builds with Android and musl, macOS in simulation
@@ -218,6 +218,7 @@ test-cross: tools       ## Compile for aarch64, macOS, Android and musl; link fo
 	@.ci/cross-macos --planted $(OUT)/dist
 	@.ci/cross-macos $(OUT)/dist "$(PORTABLE)"
 	@RUSTFLAGS="-C target-feature=-crt-static" .ci/cross x86_64-unknown-linux-musl "ntux-preload ntux-preload-watch"
+	$(CARGO) test --locked -p ntux-preload --test musl -- --ignored
 
 # A slice; docs/testing/macos-simulation.md says what else runs so.
 test-simulated-macos: tools    ## What macOS relies on, over a simulation of its kernel's calls

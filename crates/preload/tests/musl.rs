@@ -38,6 +38,7 @@ fn standard_library() -> Option<String> {
 }
 
 #[test]
+#[ignore = "make test-ports runs it: it builds the library again"]
 fn the_demo_of_two_processes_passes_with_musl() {
     let Some(standard_library) = standard_library() else { return };
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("musl");
