@@ -174,7 +174,7 @@ ALL := test
 else
 TESTS := test-unit+test-proofs
 PORTS := test-plain-builds test-cross+test-simulated-macos
-ALL := lint $(TESTS) $(PORTS) test-crash-slice test-self test-demo test-bench
+ALL := lint+test-bench $(TESTS) $(PORTS) test-crash-slice test-self test-demo
 endif
 
 # With CI=true what is left out must stand in .ci/known-skips.
