@@ -8,6 +8,7 @@ mod lives;
 mod mutexes;
 mod names;
 mod signals;
+mod timers;
 mod waits;
 
 use crate::histories::generator;
@@ -40,6 +41,8 @@ pub fn all_programs() -> Vec<Program> {
         lives::creators(),
         lives::holds(),
         names::names(),
+        timers::timers(),
+        timers::deaths(),
         ghosts::resumed(),
         ghosts::namesakes(),
         ghosts::closed(),
