@@ -69,6 +69,7 @@ struct Objects {
     semaphores: usize,
     mutexes: usize,
     events: usize,
+    timers: usize,
     /// Being made, or rubbish.
     other: usize,
 }
@@ -185,6 +186,7 @@ impl Objects {
                 Value::Semaphore(_) => &mut objects.semaphores,
                 Value::Mutex(_) => &mut objects.mutexes,
                 Value::Event(_) => &mut objects.events,
+                Value::Timer(_) => &mut objects.timers,
                 Value::Undecided | Value::Rubbish => &mut objects.other,
             } += 1;
         }
