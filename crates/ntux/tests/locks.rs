@@ -43,8 +43,8 @@ fn deadlines_and_attempts() {
     let (held, fairly_held) = (unfair.lock().unwrap(), fair.lock().unwrap());
     thread::scope(|scope| {
         scope.spawn(|| {
+            let begin = Instant::now();
             for deadline in [Deadline::NOW, within(Duration::from_millis(20))] {
-                let begin = Instant::now();
                 assert!(matches!(unfair.lock_until(deadline), Err(LockError::TimedOut)));
                 assert!(matches!(fair.lock_until(deadline), Err(LockError::TimedOut)));
                 assert!(deadline == Deadline::NOW || begin.elapsed() >= Duration::from_millis(20));
