@@ -45,7 +45,7 @@ fn copied(file: &File, part: Range<u64>) -> io::Result<OwnedFd> {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     let copy = File::from(memory::create(c"copy", length)?);
-    let mut block = vec![0; BLOCK];
+    let (empty, mut block) = (vec![0; BLOCK], vec![0; BLOCK]);
     let mut done = 0;
     while done < length {
         let size = (length - done).min(BLOCK as u64) as usize;
@@ -53,7 +53,7 @@ fn copied(file: &File, part: Range<u64>) -> io::Result<OwnedFd> {
         if read == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into()); // It was cut off.
         }
-        if block[..read].iter().any(|&byte| byte != 0) {
+        if block[..read] != empty[..read] {
             copy.write_all_at(&block[..read], done)?;
         }
         done += read as u64;

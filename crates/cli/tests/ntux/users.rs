@@ -77,7 +77,7 @@ fn a_wrong_target_is_named_with_what_is_wrong_with_it() {
         assert_refused(&stage, &target, words);
     }
     // A copy in a file that is too long is whole.
-    let long = file(&stage, "long", &bytes, bytes.len() as u64 + (1 << 26));
+    let long = file(&stage, "long", &bytes, bytes.len() as u64 + (1 << 30));
     assert!(looks(&stage, &long).iter().all(|output| output.status.code() == Some(0)));
 }
 
