@@ -172,9 +172,10 @@ ifeq ($(SYSTEM),Darwin)
 TESTS := test-self test-libraries test-bench
 ALL := test
 else
-TESTS := test-unit+test-proofs
-PORTS := test-plain-builds test-cross+test-simulated-macos
-ALL := lint+test-bench $(TESTS) $(PORTS) test-crash-slice test-self test-demo
+TESTS := test-unit test-proofs
+PORTS := test-cross test-simulated-macos test-plain-builds
+# No two beside each other that wait for one another's build directory.
+ALL := $(TESTS) test-cross lint test-simulated-macos test-crash-slice test-demo+test-bench test-plain-builds test-self
 endif
 
 # With CI=true what is left out must stand in .ci/known-skips.
