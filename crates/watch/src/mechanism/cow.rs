@@ -16,7 +16,6 @@
 use core::ops::ControlFlow;
 use std::io;
 
-use ntux_platform::atomic::Word32;
 use ntux_platform::memory;
 use ntux_platform::protection::{self, Protection, page_size};
 use ntux_platform::watching::pagemap::Pagemap;
@@ -185,6 +184,34 @@ fn live(record: &Record) -> Option<&Backing> {
     record.backing.as_ref().filter(|backing| !backing.is_frozen())
 }
 
+/// Makes the kernel copy a page: a store that changes nothing, whoever else stores there.
+///
+/// In assembly, because the compiler may leave out an atomic operation that changes nothing. (`fetch_or(0)` became a locked
+/// instruction on the stack.)
+///
+/// # Safety
+/// `address` is that of an aligned word that this process may write.
+unsafe fn store_what_is_there(address: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's; the instruction is atomic and leaves the word as it is.
+    unsafe {
+        core::arch::asm!("lock or dword ptr [{}], 0", in(reg) address, options(nostack));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: the caller's; the store happens only if nobody stored since the load, so it leaves the word as it is.
+    unsafe {
+        core::arch::asm!(
+            "2: ldxr {word:w}, [{address}]",
+            "stxr {failed:w}, {word:w}, [{address}]",
+            "cbnz {failed:w}, 2b",
+            address = in(reg) address,
+            word = out(reg) _,
+            failed = out(reg) _,
+            options(nostack),
+        );
+    }
+}
+
 impl Engine for Cow {
     fn mechanism(&self) -> Mechanism {
         Mechanism::Cow
@@ -276,8 +303,8 @@ impl Engine for Cow {
         self.protection.holds().add(span);
         for address in (span.start..span.end).step_by(page_size()) {
             if record.ledger().is_writable(address) {
-                // SAFETY: a page that the program may write; only its being a copy changes.
-                unsafe { &*(address as *const Word32) }.fetch_or(0);
+                // SAFETY: the start of a page that the program may write.
+                unsafe { store_what_is_there(address) };
             }
         }
         Ok(())
