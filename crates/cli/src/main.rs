@@ -22,6 +22,10 @@ mod page;
 )]
 mod printable;
 mod reference;
+#[cfg_attr(
+    any(target_os = "macos", ntux_simulated_macos),
+    allow(dead_code, reason = "of subcommands that Linux alone has")
+)]
 mod say;
 #[cfg_attr(
     any(target_os = "macos", ntux_simulated_macos),

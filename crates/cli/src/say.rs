@@ -34,10 +34,6 @@ struct Document<'a, T: Serialize> {
 }
 
 /// A document as one line of JSON.
-#[cfg_attr(
-    any(target_os = "macos", ntux_simulated_macos),
-    allow(dead_code, reason = "of `ntux trace`, which Linux alone has")
-)]
 pub fn line_of_json(version: u32, contents: &impl Serialize) -> String {
     serde_json::to_string(&Document { version, contents }).unwrap_or_default()
 }
