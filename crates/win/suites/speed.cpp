@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the same work costs through libntux-win, pthread and (with -DPEVENTS) pevents, in one run: the rounds of all take turns. A thread
- * sleeps beside them, since C libraries leave out what only one thread does not need. Usage: speed ROUNDS NANOSECONDS-A-ROUND */
+/* What the same work costs through libntux-win, ntux.h, pthread and (with -DPEVENTS) pevents, in one run: the rounds of all take turns. A
+ * thread sleeps beside them, since C libraries leave out what only one thread does not need. Usage: speed ROUNDS NANOSECONDS-A-ROUND */
+#include <ntux.h>
 #include <ntux/win/synchapi.h>
 #include <ntux/win/threadapi.h>
 
@@ -110,6 +111,38 @@ static void sharing_pthread(long times)
     }
 }
 
+/* The same objects through ntux.h, which has no handles. */
+static ntux_arena *arena;
+static const uint32_t owner = 1;
+
+static void done(int result)
+{
+    if (result >= 0)
+        return;
+    fprintf(stderr, "speed: ntux.h says %d\n", result);
+    _Exit(1);
+}
+
+static ntux_object core_mutex()
+{
+    ntux_object it;
+    done(ntux_mutex_create(arena, 0, 0, &it));
+    return it;
+}
+
+static ntux_object core_event()
+{
+    ntux_object it;
+    done(ntux_event_create(arena, 0, 0, &it));
+    return it;
+}
+
+static void core_wait(ntux_object it)
+{
+    uint32_t index;
+    done(ntux_wait_any(arena, &it, 1, 0, owner, 0, NTUX_NEVER, &index));
+}
+
 static HANDLE event()
 {
     return ntw_CreateEventW(NULL, FALSE, FALSE, NULL);
@@ -145,6 +178,13 @@ static std::vector<Row> rows()
             ntw_ReleaseMutex(mutex);
         }
     });
+    static ntux_object mutex_in_arena = core_mutex(), alone_in_arena = core_event();
+    add("mutex, alone", "ntux.h", [](long times) {
+        while (times--) {
+            core_wait(mutex_in_arena);
+            done(ntux_mutex_unlock(arena, mutex_in_arena, owner, NULL));
+        }
+    });
     add("mutex, alone", "pthread", in_pthread);
     add("set and wait, alone", "ntux", [](long times) {
         while (times--) {
@@ -152,9 +192,19 @@ static std::vector<Row> rows()
             ntw_WaitForSingleObject(alone, 0);
         }
     });
+    add("set and wait, alone", "ntux.h", [](long times) {
+        while (times--) {
+            done(ntux_event_set(arena, alone_in_arena, NULL));
+            core_wait(alone_in_arena);
+        }
+    });
     add("create and close an event", "ntux", [](long times) {
         while (times--)
             ntw_CloseHandle(event());
+    });
+    add("create and close an event", "ntux.h", [](long times) {
+        while (times--)
+            done(ntux_object_close(arena, core_event()));
     });
     add("set and wait, in turn", "ntux",
         in_turn(event(), event(), ntw_SetEvent, [](HANDLE it) { ntw_WaitForSingleObject(it, INFINITE); }));
@@ -192,6 +242,7 @@ int main(int count, char **arguments)
     double at_least = count > 2 ? atof(arguments[2]) : 2e7;
     std::thread([] { for (;;) std::this_thread::sleep_for(std::chrono::hours(1)); }).detach();
     ntw_InitializeCriticalSection(&section);
+    done(ntux_arena_create_private(1 << 10, 1 << 6, &arena));
     std::vector<Row> all = rows();
     for (Row &row : all)
         row.times = enough(row.work, at_least);
