@@ -14,6 +14,9 @@ use crate::child::{child, is_child};
 use crate::skips::skip;
 use crate::stop::Stop;
 
+/// Of the kernel's huge pages, where pages have 4 KiB.
+const HUGE: usize = 2 << 20;
+
 /// Runs the test in a process of its own, if the machine can do it.
 fn alone(test: &str, run: impl FnOnce()) {
     if is_child() {
@@ -33,6 +36,12 @@ fn map(pages: usize, flags: i32, at: usize) -> usize {
     let base = unsafe { libc::mmap(at as *mut libc::c_void, pages * page_size(), allowed, flags, -1, 0) };
     assert_ne!(base, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
     base as usize
+}
+
+/// The kernel may not know of huge pages.
+fn advise(base: usize, pages: usize, advice: i32) {
+    // SAFETY: memory of the test, whose contents stay.
+    unsafe { libc::madvise(base as *mut libc::c_void, pages * page_size(), advice) };
 }
 
 fn write(base: usize, page: usize) {
@@ -88,6 +97,7 @@ fn each_write_is_taken_once() {
         // More runs than are listed at once.
         let pages = 1000;
         let base = map(pages, libc::MAP_PRIVATE, 0);
+        advise(base, pages, libc::MADV_NOHUGEPAGE);
         let odd: Vec<usize> = (0..pages).filter(|page| page % 2 == 1).collect();
         odd.iter().for_each(|&page| write(base, page));
         assert_eq!(fresh(&pagemap, base, pages), (0..pages).collect::<Vec<_>>());
@@ -102,6 +112,25 @@ fn each_write_is_taken_once() {
         drop(space);
         drop(watcher);
         assert_eq!(fresh(&pagemap, base, pages).len(), pages, "without the watcher there are no marks");
+    });
+}
+
+/// The kernel makes a huge page at the first store, if it has one to spare, and all of its pages are own ones then.
+#[test]
+fn a_huge_page_is_listed_whole_at_first() {
+    alone("a_huge_page_is_listed_whole_at_first", || {
+        let (watcher, pagemap) = (address_space::watcher().unwrap(), Pagemap::open().unwrap());
+        let space = AddressSpace::own(&watcher).unwrap();
+        let pages = HUGE / page_size();
+        let base = map(2 * pages, libc::MAP_PRIVATE, 0).next_multiple_of(HUGE);
+        advise(base, pages, libc::MADV_HUGEPAGE);
+        write(base, 3);
+        let first = taken(&space, base, pages);
+        assert!(first == [3] || first == (0..pages).collect::<Vec<_>>(), "{first:?}");
+        assert_eq!(taken(&space, base, pages), [0; 0]);
+        write(base, 5);
+        assert_eq!(written(&pagemap, base, pages), [5]);
+        assert_eq!(taken(&space, base, pages), [5], "from then on, page by page");
     });
 }
 
