@@ -2,7 +2,9 @@
 //! Between processes: every kind of shared memory, waiters that are killed or stopped, fork.
 #![cfg(target_os = "linux")]
 
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -83,7 +85,10 @@ impl Child {
 
     /// A child that waits, asleep.
     fn waiting(expected: Expected) -> Child {
-        let child = Child::new(|| wait(expected, ANY, soon()) == Ok(()));
+        let (mut here, mut there) = UnixStream::pair().expect("a pair");
+        // It may sleep before it waits, too, as in an emulator that starts it.
+        let child = Child::new(|| there.write_all(&[0]).is_ok() && wait(expected, ANY, soon()) == Ok(()));
+        here.read_exact(&mut [0]).expect("it begins to wait");
         until_process_sleeps(child.0);
         child
     }

@@ -115,7 +115,8 @@ static void *behind_the_stack(void *nothing)
 
 static void in_threads(void)
 {
-    enum { SIZE = 64 << 10 };
+    /* As much as glibc wants on aarch64. */
+    enum { SIZE = 128 << 10 };
     /* Room for a page behind the stack. */
     char *memory = mmap(NULL, SIZE + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(memory != MAP_FAILED && munmap(memory + SIZE, 4096) == 0);
