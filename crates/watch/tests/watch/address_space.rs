@@ -14,7 +14,7 @@ use crate::child::{child, is_child};
 use crate::skips::skip;
 use crate::stop::Stop;
 
-/// Of the kernel's huge pages, where pages have 4 KiB.
+/// A huge page of the kernel's has so many bytes, where pages have 4 KiB.
 const HUGE: usize = 2 << 20;
 
 /// Runs the test in a process of its own, if the machine can do it.
