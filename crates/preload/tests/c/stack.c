@@ -520,10 +520,16 @@ static void *spawn_some(void *nothing)
 
 static void spawned_by_a_small_thread(void)
 {
+    /* The least that the C library takes. */
+#ifdef __aarch64__
+    enum { SMALL = 128 << 10 };
+#else
+    enum { SMALL = 16 << 10 };
+#endif
     for (int uses = 0; uses < 2; uses++) {
         pthread_t thread;
         pthread_attr_t small;
-        CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 16384) == 0);
+        CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, SMALL) == 0);
         CHECK(pthread_create(&thread, &small, spawn_some, NULL) == 0 && pthread_join(thread, NULL) == 0);
         for (int ended, i = 0; i < 3; i++)
             CHECK(wait(&ended) > 0 && ended == 0);
