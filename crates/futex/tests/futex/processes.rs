@@ -87,7 +87,7 @@ impl Child {
     fn waiting(expected: Expected) -> Child {
         let (mut here, mut there) = UnixStream::pair().expect("a pair");
         // It may sleep before it waits, too, as in an emulator that starts it.
-        let child = Child::new(|| there.write_all(&[0]).is_ok() && wait(expected, ANY, soon()) == Ok(()));
+        let child = Child::new(move || there.write_all(&[0]).is_ok() && wait(expected, ANY, soon()) == Ok(()));
         here.read_exact(&mut [0]).expect("it begins to wait");
         until_process_sleeps(child.0);
         child

@@ -75,9 +75,9 @@ static void remove_group(const struct control_group *group)
     }
 }
 
-static void becomes(uid_t user)
+static bool becomes(uid_t user)
 {
-    CHECK(setgroups(0, NULL) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0);
+    return setgroups(0, NULL) == 0 && setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0;
 }
 
 static pid_t as_user(uid_t user, void (*body)(int, int, int), int device, int from, int to)
@@ -85,7 +85,7 @@ static pid_t as_user(uid_t user, void (*body)(int, int, int), int device, int fr
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        becomes(user);
+        CHECK(becomes(user));
         body(device, from, to);
         _exit(0);
     }
@@ -128,7 +128,7 @@ static bool can_become(uid_t user)
     int status;
     pid_t child = fork();
     if (child == 0)
-        _exit(setgroups(0, NULL) != 0 || setresgid(user, user, user) != 0 || setresuid(user, user, user) != 0);
+        _exit(!becomes(user));
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
