@@ -11,8 +11,8 @@
 //! registered was mapped since the last [`take`](AddressSpace::take), or cannot be registered: it is *fresh*, and any
 //! of its pages may be written.
 //!
-//! A huge page that the kernel made by itself is the process's own with its first store, so it is listed whole once. Then it is listed page by
-//! page, as the others.
+//! A huge page that the kernel made by itself is the process's own with its first store, so it is listed whole once.
+//! Then it is listed page by page, as the others.
 //!
 //! Only own pages get marks. An absent page needs none: it becomes an own page, without a mark, when it is first
 //! written. So reserved address space costs nothing, however much there is, and no absent page looks swapped out.
