@@ -64,6 +64,8 @@ capi:
 		$(call CAPI_WHOLE,$(CAPI_OUT)/$(CAPI_FRESH).a) $(CAPI_LDFLAGS) -lpthread -ldl -lm
 	mv $(CAPI_OUT)/$(CAPI_FRESH).a $(CAPI_OUT)/libntux.a
 	mv $(CAPI_OUT)/$(CAPI_FRESH).so $(CAPI_OUT)/$(CAPI_SHARED)
+	ln -s $(CAPI_SHARED) $(CAPI_OUT)/$(CAPI_FRESH)
+	mv $(CAPI_OUT)/$(CAPI_FRESH) $(CAPI_OUT)/$(CAPI_SONAME)
 
 # Neither builds nor needs Cargo: it may run as another user than the one who built.
 install-capi:

@@ -35,6 +35,8 @@ win:
 		$(call CAPI_WHOLE,$(WIN_OUT)/$(WIN_FRESH).a) $(CAPI_LDFLAGS) -lpthread -ldl -lm
 	mv $(WIN_OUT)/$(WIN_FRESH).a $(WIN_OUT)/libntux-win.a
 	mv $(WIN_OUT)/$(WIN_FRESH).so $(WIN_OUT)/$(WIN_SHARED)
+	ln -s $(WIN_SHARED) $(WIN_OUT)/$(WIN_FRESH)
+	mv $(WIN_OUT)/$(WIN_FRESH) $(WIN_OUT)/$(WIN_SONAME)
 
 # Neither builds nor needs Cargo.
 install-win:
