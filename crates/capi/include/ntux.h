@@ -3,8 +3,8 @@
  * ntux: NT semaphores, mutexes and events with vectored waits, shared between processes; and write watches.
  * This header is the manual.
  *
- * Contents: conventions, arenas, objects, semaphores, mutexes, events, waits, waiters, supervisors, requests, NTSTATUS,
- * write watches, futexes, futex domains.
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, names, waits, waiters, supervisors, requests,
+ * NTSTATUS, write watches, futexes, futex domains.
  *
  *     #include <ntux.h>
  *     #include <stdio.h>
@@ -73,7 +73,8 @@
  * Errors       The functions for arenas and objects have one meaning for each number:
  *
  *                  -EBADF       an object was closed, or is none; a descriptor is not open
- *                  -EPROTOTYPE  an object of another kind than the function is for
+ *                  -ENOENT      no object has the name
+ *                  -EPROTOTYPE  an object of another kind than the function is for, or of that name
  *                  -ESRCH       the owner is 0, which nobody is
  *                  -EPERM       the owner does not own the mutex; the process does not hold the object
  *                  -EOVERFLOW   the semaphore would exceed its maximum
@@ -381,6 +382,70 @@ int ntux_event_pulse(const ntux_arena *arena, ntux_object event, uint32_t *previ
  * NTSYNC_IOC_EVENT_READ, NtQueryEvent.
  */
 int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual, uint32_t *signaled);
+
+
+/* ==== NAMES: who has attached the arena finds an object by its name ==== */
+
+/* Flag of a name: A to Z are the same as a to z. All other bytes are compared as they are, also those beyond ASCII. */
+#define NTUX_IGNORE_CASE UINT32_C(1)
+
+/* Opens the object with this name, or creates it, in one step: of several processes that do so at the same time, one
+ * creates it, and all get the same object. The calling process holds it once more: see ntux_object_release.
+ *
+ * name      1 to 255 bytes and a 0, in any encoding; `\` means nothing. Case matters, unless `flags` says otherwise
+ * flags     0 or NTUX_IGNORE_CASE. If names that differ in case exist, it means one of them
+ * existed   [optional] 1 if the object existed, 0 if it was created. What exists is as it was: the other arguments count for
+ *           a new object only, as those of ntux_semaphore_create, ntux_mutex_create and ntux_event_create
+ *
+ * The name ends with the object. An object ends when no process holds it any more, unless it is waited for, owned or
+ * permanent (ntux_object_release, ntux_object_make_permanent), or by ntux_object_close. What only dead processes held is not
+ * found: it ends, and a new object is created. (A process in another PID namespace counts as alive.) A creator that is
+ * killed before it returns has created nothing, unless another process got the object meanwhile.
+ *
+ * An arena has room for as many names as objects, but for some 32000 at most.
+ *
+ * -EINVAL   the name is empty or longer than 255 bytes; an unknown flag; arguments that no new object may have
+ * -EPROTOTYPE  an object of another kind has the name. (Events are of one kind, whatever resets them.)
+ * -ENOMEM   the arena is full, has no room for the name, or there is no memory for more of it
+ *
+ * Does not block, and does not allocate beside the arena. A name that another process holds costs a look at that process
+ * in /proc. NtCreateSemaphore, NtCreateMutant, NtCreateEvent with a name and OBJ_OPENIF.
+ */
+int ntux_semaphore_create_named(const ntux_arena *arena, const char *name, uint32_t flags, uint32_t count, uint32_t max,
+                                ntux_object *semaphore, uint32_t *existed);
+int ntux_mutex_create_named(const ntux_arena *arena, const char *name, uint32_t flags, uint32_t owner, uint32_t count,
+                            ntux_object *mutex, uint32_t *existed);
+int ntux_event_create_named(const ntux_arena *arena, const char *name, uint32_t flags, uint32_t manual,
+                            uint32_t signaled, ntux_object *event, uint32_t *existed);
+
+/* Opens the object with this name. The calling process holds it once more.
+ *
+ * kind      NTUX_KIND_...; either of the two kinds of events means both
+ *
+ * -EINVAL   the name is empty or longer than 255 bytes; an unknown flag or kind
+ * -ENOENT   no object has this name
+ * -EPROTOTYPE  an object of another kind has it
+ *
+ * NtOpenSemaphore, NtOpenMutant, NtOpenEvent.
+ */
+int ntux_object_open_named(const ntux_arena *arena, const char *name, uint32_t flags, int kind, ntux_object *object);
+
+/* The object lives from now on although no process holds it, with its name, if it has one: as long as the arena, or until
+ * ntux_object_make_temporary or ntux_object_close. Holds are counted as before. To make it permanent twice is to do it once.
+ *
+ * -EBADF    the object was closed, or never existed
+ *
+ * NtMakePermanentObject; OBJ_PERMANENT.
+ */
+int ntux_object_make_permanent(const ntux_arena *arena, ntux_object object);
+
+/* Undoes that: the object ends as ntux_object_release says when no process holds it, which may be now.
+ *
+ * -EBADF    the object was closed, or never existed
+ *
+ * NtMakeTemporaryObject.
+ */
+int ntux_object_make_temporary(const ntux_arena *arena, ntux_object object);
 
 
 /* ==== WAITS ====

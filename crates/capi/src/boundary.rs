@@ -103,6 +103,19 @@ pub unsafe fn array<'a, T>(pointer: *const T, count: u32) -> Result<&'a [T], Ref
     Ok(unsafe { core::slice::from_raw_parts(pointer, count as usize) })
 }
 
+/// The bytes of a string before its end, or one more than `most` of them.
+///
+/// # Safety
+///
+/// `pointer` is null, or points to bytes that nobody writes during `'a`: up to one that is 0, or more than `most`.
+pub unsafe fn string<'a>(pointer: *const core::ffi::c_char, most: usize) -> Result<&'a [u8], Refusal> {
+    check(pointer)?;
+    // SAFETY: not null, so by the contract the bytes up to the first 0 may be read, or the first `most + 1`.
+    let length = (0..=most).take_while(|at| unsafe { *pointer.add(*at) } != 0).count();
+    // SAFETY: the same.
+    Ok(unsafe { core::slice::from_raw_parts(pointer.cast(), length) })
+}
+
 /// # Safety
 ///
 /// `pointer` is null, misaligned, or came from `ntux_watch_open` and is not closed during `'a`.

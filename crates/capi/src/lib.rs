@@ -11,6 +11,7 @@ mod domain;
 mod event;
 mod futex;
 mod mutex;
+mod names;
 mod object;
 mod request;
 mod semaphore;

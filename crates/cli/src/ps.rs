@@ -25,7 +25,7 @@ use crate::say;
 /// in other containers if you may inspect their processes.
 ///
 /// INODE names an arena; `ntux inspect PID`, with any of its processes, shows its objects. AGE is the time since it was
-/// created, WAIT the number of waiting threads.
+/// created, WAIT the number of waiting threads. Below the processes stand the names of objects that have some.
 ///
 /// The exit status is 0, or 125 if /proc could not be read.
 #[derive(Args)]
@@ -54,6 +54,8 @@ struct Line {
     age_s: Option<u64>,
     objects: Objects,
     waiting: usize,
+    /// The names of objects, in order.
+    names: Vec<String>,
     /// Places that threads have.
     threads: usize,
     processes: Vec<Process>,
@@ -110,6 +112,7 @@ impl Line {
             age_s: age_s(arena, &processes),
             objects: Objects::of(&snapshot),
             waiting: snapshot.waiting().count(),
+            names: names_of_objects(&snapshot),
             threads: snapshot.waiters.iter().filter(|waiter| waiter.thread.is_some()).count(),
             others: snapshot.peers.len() - processes.len().min(snapshot.peers.len()),
             processes,
@@ -137,11 +140,24 @@ impl Line {
         }
         let further = " ".repeat(start.len());
         page.push_str(&paragraph(PAGE_WIDTH, &start, &further, &names.join(", ")));
+        if !self.names.is_empty() {
+            let mut named: Vec<String> = self.names.iter().take(LISTED).map(|name| printable(name)).collect();
+            if self.names.len() > LISTED {
+                named.push(format!("and {} more", self.names.len() - LISTED));
+            }
+            page.push_str(&paragraph(PAGE_WIDTH, &format!("{further}names: "), &further, &named.join(", ")));
+        }
     }
 }
 
+fn names_of_objects(snapshot: &Snapshot) -> Vec<String> {
+    let mut names: Vec<String> = snapshot.objects.iter().filter_map(|object| object.name.clone()).collect();
+    names.sort();
+    names
+}
+
 const PAGE_WIDTH: usize = 80;
-/// Processes of an arena that are listed; all are in the JSON.
+/// Processes of an arena, and names in it, that are listed; all are in the JSON.
 const LISTED: usize = 12;
 
 impl List {

@@ -252,6 +252,44 @@ impl Arena {
         self.attached.release(object.in_core())
     }
 
+    /// The object lives from now on although no process holds it, with its name: as long as the arena, or until
+    /// [`Arena::make_temporary`] or [`Arena::close`]. Holds are counted as before.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Error, Name, Semaphore};
+    ///
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let (jobs, _) = Semaphore::create_named(&arena, Name::new("jobs")?, 2, 2)?;
+    /// arena.make_permanent(jobs.object())?;
+    /// drop(jobs);
+    /// let jobs = Semaphore::open_named(&arena, Name::new("jobs")?)?;
+    /// arena.make_temporary(jobs.object())?;
+    /// drop(jobs);
+    /// assert!(matches!(Semaphore::open_named(&arena, Name::new("jobs")?), Err(Error::NoSuchName)));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`] if it was closed, or never existed.
+    ///
+    /// Any thread; not in a signal handler. `NtMakePermanentObject`.
+    pub fn make_permanent(&self, object: Object) -> Result<()> {
+        self.attached.make_permanent(object.in_core())
+    }
+
+    /// Undoes [`Arena::make_permanent`]: the object ends when no process holds it, which may be now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchObject`] if it was closed, or never existed;
+    /// [`Error::Exhausted`] when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. `NtMakeTemporaryObject`.
+    pub fn make_temporary(&self, object: Object) -> Result<()> {
+        self.attached.make_temporary(object.in_core())
+    }
+
     /// Makes an object belong to this process. An object belongs to the process that created it until another one
     /// adopts it; when that process has ended, and the arena needs the room, the object is closed.
     ///

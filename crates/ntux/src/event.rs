@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events.
 
-use ntux_sync::Deadline;
+use ntux_sync::{Deadline, Kind, New};
 
 use crate::handle::Handle;
 use crate::wait::OWNERLESS;
-use crate::{Arena, Object, Result, Wait};
+use crate::{Arena, Name, Object, Result, Wait};
 
 /// An event: signaled from set to reset.
 ///
@@ -61,6 +61,48 @@ impl Event {
     pub fn create(arena: &Arena, reset: Reset, signaled: bool) -> Result<Event> {
         let manual = reset == Reset::Manual;
         let object = arena.with_waiter(|arena, waiter| arena.event_create(waiter, manual, signaled))?;
+        Ok(Event { handle: Handle::owning(arena, object)? })
+    }
+
+    /// Opens the event with this name, or creates it, in one step: of several that do so at the same time, one creates it. Returns
+    /// whether it existed; then it is as it was, also what resets it. This process holds it as long as there is a clone of this handle; the name
+    /// ends with the object ([`Arena::make_permanent`]). What only dead processes held is created anew.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Deadline, Event, Name, Reset};
+    ///
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let (ready, existed) = Event::create_named(&arena, Name::new("ready")?, Reset::Auto, false)?;
+    /// assert!(!existed);
+    /// // In another process that has attached the arena:
+    /// Event::open_named(&arena, Name::new("ready")?)?.set()?;
+    /// ready.wait(Deadline::NOW)?;
+    /// # Ok::<(), ntux::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherKind`](crate::Error::OtherKind) if an object of another kind has the name;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full, or has no room for the name.
+    ///
+    /// Any thread; not in a signal handler. `NtCreateEvent` with a name and `OBJ_OPENIF`.
+    pub fn create_named(arena: &Arena, name: Name<'_>, reset: Reset, signaled: bool) -> Result<(Event, bool)> {
+        let new = New::Event { manual: reset == Reset::Manual, signaled };
+        let named = arena.with_waiter(|arena, waiter| arena.create_named(waiter, name, new))?;
+        let (handle, existed) = Handle::named(arena, named)?;
+        Ok((Event { handle }, existed))
+    }
+
+    /// Opens the event with this name, which this process holds as long as there is a clone of this handle.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchName`](crate::Error::NoSuchName); [`Error::OtherKind`](crate::Error::OtherKind) if an object of another kind has
+    /// the name; [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. `NtOpenEvent`.
+    pub fn open_named(arena: &Arena, name: Name<'_>) -> Result<Event> {
+        let object = arena.core().open_named(name, Kind::AutoEvent)?;
         Ok(Event { handle: Handle::owning(arena, object)? })
     }
 

@@ -45,6 +45,11 @@ impl Handle {
         Ok(Handle::of_hold(arena, Object::created(created)?))
     }
 
+    /// A handle to an object that was got by its name, for which this process has got a hold.
+    pub(crate) fn named(arena: &Arena, (object, existed): (ntux_sync::Object, bool)) -> Result<(Handle, bool)> {
+        Ok((Handle::owning(arena, object)?, existed))
+    }
+
     /// A handle to an object that this process holds from now on.
     pub(crate) fn holding(arena: &Arena, object: Object) -> Result<Handle> {
         arena.hold(object)?;

@@ -55,6 +55,9 @@
 //! [`keep`](Event::keep) it; [`Arena::close`] closes one by its number. An object belongs to the process that created it, until another
 //! one calls [`Arena::adopt`]. An arena's memory is freed when the last process has detached it.
 //!
+//! Processes that share an arena find an object by its [`Name`] ([`Event::create_named`], [`Event::open_named`]); else one tells the other
+//! its number.
+//!
 //! [`Mutex`] and [`FairMutex`] are locks around data, with guards, for the threads of one process. `Mutex` barges, as the standard
 //! library's does; `FairMutex` is a [`MutexObject`], which is handed over in order of arrival, at a context switch for each hand-over.
 
@@ -76,7 +79,7 @@ pub use event::{Event, EventState, Reset};
 pub use hand_over::HandOver;
 pub use mutex::{FairMutex, FairMutexGuard, LockError, LockResult, Mutex, MutexGuard};
 pub use mutex_object::MutexObject;
-pub use ntux_sync::{Capacity, Deadline, Error, MutexState, Satisfied};
+pub use ntux_sync::{Capacity, Deadline, Error, MutexState, Name, Satisfied};
 pub use object::Object;
 pub use raw_mutex::RawMutex;
 pub use semaphore::{Semaphore, SemaphoreState};

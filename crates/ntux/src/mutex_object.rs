@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Mutex objects.
 
-use ntux_sync::{Deadline, MutexState, Satisfied};
+use ntux_sync::{Deadline, Kind, MutexState, New, Satisfied};
 
 use crate::handle::Handle;
-use crate::{Arena, Object, Result, Wait};
+use crate::{Arena, Name, Object, Result, Wait};
 
 /// NT's mutex, an object of an arena (NT calls it a mutant): signaled while unowned, and always to its owner; acquiring it increments the recursion count.
 ///
@@ -59,6 +59,37 @@ impl MutexObject {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_MUTEX`, `NtCreateMutant`.
     pub fn create_with(arena: &Arena, owner: u32, count: u32) -> Result<MutexObject> {
         let object = arena.with_waiter(|arena, waiter| arena.mutex_create(waiter, owner, count))?;
+        Ok(MutexObject { handle: Handle::owning(arena, object)? })
+    }
+
+    /// Opens the mutex with this name, or creates it, in one step: of several that do so at the same time, one creates it. Returns
+    /// whether it existed; then it is as it was: `owner` does not own it by this. This process holds it as long as there is a clone of this handle; the name
+    /// ends with the object ([`Arena::make_permanent`]). What only dead processes held is created anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherKind`](crate::Error::OtherKind) if an object of another kind has the name;
+    /// [`Error::Invalid`](crate::Error::Invalid) if one of `owner` and `count` is 0 and the other is not;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full, or has no room for the name.
+    ///
+    /// Any thread; not in a signal handler. `NtCreateMutant` with a name and `OBJ_OPENIF`.
+    pub fn create_named(arena: &Arena, name: Name<'_>, owner: u32, count: u32) -> Result<(MutexObject, bool)> {
+        let new = New::Mutex { owner, count };
+        let named = arena.with_waiter(|arena, waiter| arena.create_named(waiter, name, new))?;
+        let (handle, existed) = Handle::named(arena, named)?;
+        Ok((MutexObject { handle }, existed))
+    }
+
+    /// Opens the mutex with this name, which this process holds as long as there is a clone of this handle.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchName`](crate::Error::NoSuchName); [`Error::OtherKind`](crate::Error::OtherKind) if an object of another kind has
+    /// the name; [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. `NtOpenMutant`.
+    pub fn open_named(arena: &Arena, name: Name<'_>) -> Result<MutexObject> {
+        let object = arena.core().open_named(name, Kind::Mutex)?;
         Ok(MutexObject { handle: Handle::owning(arena, object)? })
     }
 

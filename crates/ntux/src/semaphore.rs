@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Semaphores.
 
-use ntux_sync::Deadline;
+use ntux_sync::{Deadline, Kind, New};
 
 use crate::handle::Handle;
 use crate::wait::OWNERLESS;
-use crate::{Arena, Object, Result, Wait};
+use crate::{Arena, Name, Object, Result, Wait};
 
 /// A semaphore: signaled while its count is above zero; acquiring it decrements the count.
 ///
@@ -48,6 +48,37 @@ impl Semaphore {
     /// Any thread; not in a signal handler. `NTSYNC_IOC_CREATE_SEM`, `NtCreateSemaphore`.
     pub fn create(arena: &Arena, count: u32, max: u32) -> Result<Semaphore> {
         let object = arena.with_waiter(|arena, waiter| arena.semaphore_create(waiter, count, max))?;
+        Ok(Semaphore { handle: Handle::owning(arena, object)? })
+    }
+
+    /// Opens the semaphore with this name, or creates it, in one step: of several that do so at the same time, one creates it. Returns
+    /// whether it existed; then it is as it was. This process holds it as long as there is a clone of this handle; the name
+    /// ends with the object ([`Arena::make_permanent`]). What only dead processes held is created anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherKind`](crate::Error::OtherKind) if an object of another kind has the name;
+    /// [`Error::Invalid`](crate::Error::Invalid) if `count` is above `max`;
+    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena is full, or has no room for the name.
+    ///
+    /// Any thread; not in a signal handler. `NtCreateSemaphore` with a name and `OBJ_OPENIF`.
+    pub fn create_named(arena: &Arena, name: Name<'_>, count: u32, max: u32) -> Result<(Semaphore, bool)> {
+        let new = New::Semaphore { count, max };
+        let named = arena.with_waiter(|arena, waiter| arena.create_named(waiter, name, new))?;
+        let (handle, existed) = Handle::named(arena, named)?;
+        Ok((Semaphore { handle }, existed))
+    }
+
+    /// Opens the semaphore with this name, which this process holds as long as there is a clone of this handle.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchName`](crate::Error::NoSuchName); [`Error::OtherKind`](crate::Error::OtherKind) if an object of another kind has
+    /// the name; [`Error::Exhausted`](crate::Error::Exhausted) when more processes use the arena than it has room for.
+    ///
+    /// Any thread; not in a signal handler. `NtOpenSemaphore`.
+    pub fn open_named(arena: &Arena, name: Name<'_>) -> Result<Semaphore> {
+        let object = arena.core().open_named(name, Kind::Semaphore)?;
         Ok(Semaphore { handle: Handle::owning(arena, object)? })
     }
 

@@ -3,7 +3,9 @@
 
 mod watchdog;
 
-use ntux::{Arena, Capacity, Deadline, Error, Event, EventState, MutexObject, Object, Reset, Semaphore, Wait, within};
+use ntux::{
+    Arena, Capacity, Deadline, Error, Event, EventState, MutexObject, Name, Object, Reset, Semaphore, Wait, within,
+};
 use std::time::Duration;
 
 fn arena() -> Arena {
@@ -180,4 +182,26 @@ fn a_thread_that_attaches_and_lets_go_leaves_no_place_behind() {
         let soon = Wait::by(1).until(within(Duration::from_millis(1)));
         assert_eq!(again.wait_any(&[event.object()], soon), Err(Error::TimedOut));
     }
+}
+
+#[test]
+fn a_name_leads_to_the_object_as_long_as_a_handle_holds_it() {
+    let arena = arena();
+    let name = Name::new("turns").unwrap();
+    assert_eq!(Semaphore::open_named(&arena, name).err(), Some(Error::NoSuchName));
+    let (first, existed) = Semaphore::create_named(&arena, name, 1, 2).unwrap();
+    assert!(!existed);
+    let attached = Arena::attach(arena.fd()).unwrap();
+    let (second, existed) = Semaphore::create_named(&attached, name, 0, 9).unwrap();
+    assert!(existed && second.object() == first.object());
+    assert_eq!(second.read().map(|state| (state.count, state.max)), Ok((1, 2)));
+    assert_eq!(Event::open_named(&arena, name).err(), Some(Error::OtherKind));
+    assert_eq!(MutexObject::create_named(&arena, name, 0, 0).err(), Some(Error::OtherKind));
+    assert_eq!(Semaphore::create_named(&arena, Name::new("none").unwrap(), 2, 1).err(), Some(Error::Invalid));
+    let third = Semaphore::open_named(&arena, Name::new("TURNS").unwrap().ignoring_case()).unwrap();
+    drop((first, second.clone(), second));
+    assert_eq!(third.release(1), Ok(1));
+    drop(third);
+    assert_eq!(Semaphore::open_named(&arena, name).err(), Some(Error::NoSuchName));
+    assert_eq!(Name::new("").err(), Some(Error::Invalid));
 }

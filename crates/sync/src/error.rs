@@ -18,6 +18,10 @@ pub enum Error {
     NotOwner,
     /// The calling process does not hold the object (`EPERM`).
     NotHeld,
+    /// No object has this name (`ENOENT`).
+    NoSuchName,
+    /// An object of another kind has this name (`EPROTOTYPE`).
+    OtherKind,
     /// The count would exceed the semaphore's maximum (`EOVERFLOW`).
     Overflow,
     /// The deadline passed (`ETIMEDOUT`).
@@ -43,6 +47,8 @@ impl Error {
             Error::Invalid => number::EINVAL,
             Error::NoSuchObject => number::EBADF,
             Error::NotOwner | Error::NotHeld => number::EPERM,
+            Error::NoSuchName => number::ENOENT,
+            Error::OtherKind => number::EPROTOTYPE,
             Error::Overflow => number::EOVERFLOW,
             Error::TimedOut => number::ETIMEDOUT,
             Error::Interrupted => number::EINTR,
@@ -70,6 +76,8 @@ impl core::fmt::Display for Error {
             Error::NoSuchObject => "the object was closed, or never was",
             Error::NotOwner => "this owner id does not own the mutex",
             Error::NotHeld => "this process does not hold the object",
+            Error::NoSuchName => "no object has this name",
+            Error::OtherKind => "an object of another kind has this name",
             Error::Overflow => "the count would exceed the semaphore's maximum",
             Error::TimedOut => "the deadline passed",
             Error::Interrupted => "interrupted by a signal",

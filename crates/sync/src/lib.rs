@@ -11,7 +11,7 @@
 //! | How does an object reach a waiter, and how does a thread wait? | `protocol`, whose first page says which file does what |
 //! | How can an arena be observed without touching it? | [`inspect`] |
 //! | What do threads tell onlookers and tracers? | `observe`, [`trace`] |
-//! | Where are objects and waiters, and what keeps them alive? | `arena` (checked views, pools, wait sets, peers, lifetimes) |
+//! | Where are objects and waiters, and what keeps them alive? | `arena` (checked views, pools, wait sets, peers, lifetimes, names) |
 //! | What depends on the kind of an object? | `kind`, a file for each |
 //! | What is stored where? | `format`, a file for each word, and [`fields`], the table of all their parts |
 //! | What does an operation mean? | [`spec`] |
@@ -40,6 +40,7 @@ pub mod spec;
 pub use api::interruptible::Wanted;
 pub use arena::Arena;
 pub use arena::descriptor::{Gone, Identity, Page};
+pub use arena::names::Name;
 pub use error::{Error, Result};
 pub use format::fields;
 pub use format::layout::Capacity;

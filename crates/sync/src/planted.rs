@@ -92,6 +92,20 @@ pub enum Bug {
     UsedInTurns,
     /// Nobody looks whether a wait runs on an object that nobody holds.
     WaitForgotten,
+    /// Nobody asks whether an object is permanent.
+    PermanentForgotten,
+    /// I-name-1: a thread that looks for a name does not finish the one that was announced last.
+    NameUnsettled,
+    /// I-name-1: a name counts without having been announced.
+    NameUnannounced,
+    /// I-name-2: the name in the place that was announced last counts, whichever object's it is.
+    NameTrusted,
+    /// I-name-3: a reserved place is free until its name counts.
+    NameUnreserved,
+    /// A thread that finds a name does not ask whether the processes that hold the object are dead.
+    NameOfTheDead,
+    /// A thread that finds a name does not hold the object.
+    NameUnheld,
     /// A burial leaves the holds of the dead process.
     HoldUnburied,
     /// A creation takes the objects of a process that is being buried for a living one's.

@@ -679,7 +679,7 @@ fn offset_in_header(name: &str) -> u64 {
 }
 
 fn length() -> usize {
-    let [.., Table { start, stride, count, .. }, _] = fields::tables(CAPACITY).unwrap();
+    let [.., Table { start, stride, count, .. }] = fields::tables(CAPACITY).unwrap();
     (start + stride * u64::from(count)).next_multiple_of(4096) as usize
 }
 

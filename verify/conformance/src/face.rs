@@ -8,6 +8,24 @@ use std::time::Duration;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Object(pub u64);
 
+/// The name of an object, as somebody looks for it.
+#[derive(Clone, Copy)]
+pub struct Name<'a> {
+    /// Its bytes.
+    pub text: &'a [u8],
+    /// Letters match in any case.
+    pub ignores_case: bool,
+}
+
+/// What to create by a name.
+#[derive(Clone, Copy)]
+#[allow(missing_docs, reason = "the names are those of the interface")]
+pub enum New {
+    Semaphore { count: u32, max: u32 },
+    Mutex { owner: u32, count: u32 },
+    Event { manual: bool, signaled: bool },
+}
+
 /// Why an operation was refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Errno(pub i32);
@@ -27,7 +45,7 @@ macro_rules! errnos {
     };
 }
 
-errnos!(EBADF EFAULT EINTR EINVAL EMFILE ENODEV ENOMEM ENOTTY ENXIO EOVERFLOW EOWNERDEAD EPERM ESPIPE ETIMEDOUT);
+errnos!(EBADF EFAULT EINTR EINVAL EMFILE ENODEV ENOENT ENOMEM ENOTTY ENXIO EOVERFLOW EOWNERDEAD EPERM EPROTOTYPE ESPIPE ETIMEDOUT);
 
 /// What an operation gave.
 pub type Outcome<T> = Result<T, Errno>;
@@ -213,6 +231,18 @@ pub trait Face: Sync {
     }
     /// The process holds an object once less.
     fn let_go(&self, _object: Object) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Opens the object with this name, or creates it. Returns whether it existed.
+    fn create_named(&self, _name: Name<'_>, _new: New) -> Outcome<(Object, bool)> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Opens the object with this name, of the kind of `like`.
+    fn open_named(&self, _name: Name<'_>, _like: New) -> Outcome<Object> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// The object lives although nobody holds it, or does not any more.
+    fn set_permanent(&self, _object: Object, _permanent: bool) -> Outcome<()> {
         unreachable!("a face whose objects nobody holds leaves those cases out")
     }
     /// Waits.

@@ -3,7 +3,7 @@
 //! arena, and with those of explicit waiters.
 
 use std::env;
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::ptr::null_mut;
@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 use libloading::Library;
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    Deadline, EBADF, EINVAL, EOWNERDEAD, Errno, Event, Face, Mutex, Object, Outcome, POISON, Satisfied, Semaphore, Wait,
+    Deadline, EBADF, EINVAL, EOWNERDEAD, Errno, Event, Face, Mutex, Name, New, Object, Outcome, POISON, Satisfied,
+    Semaphore, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
@@ -47,6 +48,10 @@ fn list(name: &'static str) -> ExitCode {
             "objects are numbers, other bad pointers than NULL are not detected, signals end no wait",
         )],
     })
+}
+
+fn string(name: Name<'_>) -> CString {
+    CString::new(name.text).expect("a name without 0")
 }
 
 /// The library that `NTUX_C_LIBRARY` names, or the one that is built here.
@@ -248,6 +253,49 @@ impl Face for C {
     fn let_go(&self, object: Object) -> Outcome<()> {
         // SAFETY: the arena is attached.
         outcome(unsafe { (functions().object_release)(self.arena, object.0) })
+    }
+
+    fn create_named(&self, name: Name<'_>, new: New) -> Outcome<(Object, bool)> {
+        let (text, flags) = (string(name), name.ignores_case.into());
+        let (mut object, mut existed) = (u64::MAX, u32::MAX);
+        let (arena, name, c) = (self.arena, text.as_ptr(), functions());
+        // SAFETY: the arena is attached, the string ends, and there are two places.
+        let created = outcome(unsafe {
+            match new {
+                New::Semaphore { count, max } => {
+                    (c.semaphore_create_named)(arena, name, flags, count, max, &mut object, &mut existed)
+                }
+                New::Mutex { owner, count } => {
+                    (c.mutex_create_named)(arena, name, flags, owner, count, &mut object, &mut existed)
+                }
+                New::Event { manual, signaled } => {
+                    let (manual, signaled) = (manual.into(), signaled.into());
+                    (c.event_create_named)(arena, name, flags, manual, signaled, &mut object, &mut existed)
+                }
+            }
+        });
+        assert_eq!(created.is_ok(), object != u64::MAX && existed <= 1, "what fails writes nothing");
+        created.map(|()| (Object(object), existed == 1))
+    }
+
+    fn open_named(&self, name: Name<'_>, like: New) -> Outcome<Object> {
+        let (text, flags) = (string(name), name.ignores_case.into());
+        let mut object = u64::MAX;
+        let kind = match like {
+            New::Semaphore { .. } => 1,
+            New::Mutex { .. } => 2,
+            New::Event { .. } => 4,
+        };
+        // SAFETY: the arena is attached, the string ends, and there is a place.
+        let open = unsafe { (functions().object_open_named)(self.arena, text.as_ptr(), flags, kind, &mut object) };
+        outcome(open).map(|()| Object(object))
+    }
+
+    fn set_permanent(&self, object: Object, permanent: bool) -> Outcome<()> {
+        let c = functions();
+        let change = if permanent { c.object_make_permanent } else { c.object_make_temporary };
+        // SAFETY: the arena is attached.
+        outcome(unsafe { change(self.arena, object.0) })
     }
 
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ntux_conformance::case::Kind;
-use ntux_conformance::face::{self, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait};
+use ntux_conformance::case;
+use ntux_conformance::face::{self, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Wait};
 use ntux_conformance::run::{self, Instantiation};
-use ntux_sync::{Arena, Capacity, Deadline, Waiter};
+use ntux_sync::{Arena, Capacity, Deadline, Kind, Waiter};
 
 const CAPACITY: Capacity = Capacity { objects: 4096, waiters: 256 };
 
@@ -19,8 +19,24 @@ fn main() -> ExitCode {
     run::main(&Instantiation {
         name: "core",
         open: || Box::new(Core::new(Arena::create(CAPACITY).expect("an arena"))),
-        without: &[(Kind::Device, "objects are numbers, arguments are checked by the compiler, signals end no wait")],
+        without: &[(
+            case::Kind::Device,
+            "objects are numbers, arguments are checked by the compiler, signals end no wait",
+        )],
     })
+}
+
+fn name_of(name: Name<'_>) -> ntux_sync::Result<ntux_sync::Name<'_>> {
+    let exactly = ntux_sync::Name::new(name.text)?;
+    Ok(if name.ignores_case { exactly.ignoring_case() } else { exactly })
+}
+
+fn new_of(new: New) -> ntux_sync::New {
+    match new {
+        New::Semaphore { count, max } => ntux_sync::New::Semaphore { count, max },
+        New::Mutex { owner, count } => ntux_sync::New::Mutex { owner, count },
+        New::Event { manual, signaled } => ntux_sync::New::Event { manual, signaled },
+    }
 }
 
 struct Core {
@@ -139,6 +155,27 @@ impl Face for Core {
 
     fn let_go(&self, object: Object) -> Outcome<()> {
         self.run(|arena, _| arena.release(inner(object)))
+    }
+
+    fn create_named(&self, name: Name<'_>, new: New) -> Outcome<(Object, bool)> {
+        let create = |arena: &Arena, waiter: &Waiter| arena.create_named(waiter, name_of(name)?, new_of(new));
+        self.run(create).map(|(object, existed)| (outer(object), existed))
+    }
+
+    fn open_named(&self, name: Name<'_>, like: New) -> Outcome<Object> {
+        let kind = match like {
+            New::Semaphore { .. } => Kind::Semaphore,
+            New::Mutex { .. } => Kind::Mutex,
+            New::Event { .. } => Kind::ManualEvent,
+        };
+        self.run(|arena, _| arena.open_named(name_of(name)?, kind)).map(outer)
+    }
+
+    fn set_permanent(&self, object: Object, permanent: bool) -> Outcome<()> {
+        self.run(|arena, _| match permanent {
+            true => arena.make_permanent(inner(object)),
+            false => arena.make_temporary(inner(object)),
+        })
     }
 
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use ntux::{Arena, Capacity, Deadline, Reset};
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    self, EBADF, EINVAL, Errno, Event, Face, Mutex, Object, Outcome, Satisfied, Semaphore, Wait,
+    self, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 
@@ -34,6 +34,11 @@ fn deadline_of(deadline: face::Deadline) -> Deadline {
         face::Deadline::Monotonic(ns) => Deadline::Monotonic(ns),
         face::Deadline::Realtime(ns) => Deadline::Realtime(ns),
     }
+}
+
+fn name_of(name: Name<'_>) -> ntux::Result<ntux::Name<'_>> {
+    let exactly = ntux::Name::new(name.text)?;
+    Ok(if name.ignores_case { exactly.ignoring_case() } else { exactly })
 }
 
 /// The face has numbers of which 0 is none.
@@ -151,6 +156,39 @@ impl Face for Rust {
 
     fn let_go(&self, object: Object) -> Outcome<()> {
         self.arena.release(named(object)?).map_err(errno)
+    }
+
+    fn create_named(&self, name: Name<'_>, new: New) -> Outcome<(Object, bool)> {
+        let (arena, name) = (&self.arena, name_of(name).map_err(errno)?);
+        let named = match new {
+            New::Semaphore { count, max } => {
+                ntux::Semaphore::create_named(arena, name, count, max).map(|(made, existed)| (made.keep(), existed))
+            }
+            New::Mutex { owner, count } => {
+                ntux::MutexObject::create_named(arena, name, owner, count).map(|(made, existed)| (made.keep(), existed))
+            }
+            New::Event { manual, signaled } => {
+                let reset = if manual { Reset::Manual } else { Reset::Auto };
+                ntux::Event::create_named(arena, name, reset, signaled).map(|(made, existed)| (made.keep(), existed))
+            }
+        };
+        named.map(|(object, existed)| (Object(object.get()), existed)).map_err(errno)
+    }
+
+    fn open_named(&self, name: Name<'_>, like: New) -> Outcome<Object> {
+        let (arena, name) = (&self.arena, name_of(name).map_err(errno)?);
+        let opened = match like {
+            New::Semaphore { .. } => ntux::Semaphore::open_named(arena, name).map(|semaphore| semaphore.keep()),
+            New::Mutex { .. } => ntux::MutexObject::open_named(arena, name).map(|mutex| mutex.keep()),
+            New::Event { .. } => ntux::Event::open_named(arena, name).map(|event| event.keep()),
+        };
+        opened.map(|object| Object(object.get())).map_err(errno)
+    }
+
+    fn set_permanent(&self, object: Object, permanent: bool) -> Outcome<()> {
+        let object = named(object)?;
+        let changed = if permanent { self.arena.make_permanent(object) } else { self.arena.make_temporary(object) };
+        changed.map_err(errno)
     }
 
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {

@@ -6,6 +6,7 @@
 mod ghosts;
 mod lives;
 mod mutexes;
+mod names;
 mod signals;
 mod waits;
 
@@ -38,6 +39,7 @@ pub fn all_programs() -> Vec<Program> {
         lives::burials(),
         lives::creators(),
         lives::holds(),
+        names::names(),
         ghosts::resumed(),
         ghosts::namesakes(),
         ghosts::closed(),

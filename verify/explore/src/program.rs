@@ -3,7 +3,7 @@
 
 use std::fmt::{Debug, Display, Formatter};
 
-use ntux_sync::spec::{Event, Id, Mutex, Operation, Semaphore, State, ThreadId, Value, Wait};
+use ntux_sync::spec::{BY_NAME, Event, Id, Mutex, Name, Operation, Semaphore, State, ThreadId, Value, Wait};
 
 use crate::subject::{ArenaSubject, Subject};
 
@@ -285,9 +285,17 @@ impl Program {
         if self.without_wills { state.with_deaths_unseen() } else { state }
     }
 
-    /// What the observer calls at the end: it reads every object.
+    /// What the observer calls at the end: it reads every object, and every one that has a name.
     pub fn observations(&self) -> Vec<Call> {
-        self.objects.iter().enumerate().map(|(object, value)| read(object, value)).collect()
+        let named = |call: &Call| match &call.operation {
+            Operation::CreateNamed { name, value } => Some((*name, value.clone())),
+            _ => None,
+        };
+        let mut names: Vec<_> = self.threads.iter().flatten().filter_map(named).collect();
+        names.sort();
+        names.dedup();
+        let by_name = names.iter().flat_map(|(name, value)| [open(*name, value), read(BY_NAME, value)]);
+        self.objects.iter().enumerate().map(|(object, value)| read(object, value)).chain(by_name).collect()
     }
 }
 
@@ -430,6 +438,26 @@ pub fn hold(object: Id) -> Call {
 /// The caller's process holds it no more, or once less.
 pub fn release(object: Id) -> Call {
     call(Operation::Release { object })
+}
+
+/// The object lives although nobody holds it.
+pub fn permanent(object: Id) -> Call {
+    call(Operation::MakePermanent { object })
+}
+
+/// It does not any more.
+pub fn temporary(object: Id) -> Call {
+    call(Operation::MakeTemporary { object })
+}
+
+/// Opens the object with this name, or creates it with this value.
+pub fn create_named(name: Name, value: &Value) -> Call {
+    call(Operation::CreateNamed { name, value: value.clone() })
+}
+
+/// Opens the object with this name, of this kind.
+pub fn open(name: Name, like: &Value) -> Call {
+    call(Operation::OpenNamed { name, like: like.clone() })
 }
 
 /// Says that a thread has ended.

@@ -2,7 +2,7 @@
 //! The functions of `ntux.h` that the proofs call, as Rust must declare them: once, for the library that is linked and for
 //! one that is loaded.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
 
 /// `ntux_arena`, which C sees from outside only.
 #[repr(C)]
@@ -35,7 +35,7 @@ pub const NEVER: u64 = u64::MAX;
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         mod linked {
-            use super::{Arena, Waiter, c_int};
+            use super::{Arena, Waiter, c_char, c_int};
 
             unsafe extern "C" {
                 $(
@@ -95,6 +95,36 @@ functions! {
     object_adopt(arena: *const Arena, object: u64);
     object_hold(arena: *const Arena, object: u64);
     object_release(arena: *const Arena, object: u64);
+    object_open_named(arena: *const Arena, name: *const c_char, flags: u32, kind: c_int, object: *mut u64);
+    object_make_permanent(arena: *const Arena, object: u64);
+    object_make_temporary(arena: *const Arena, object: u64);
+    semaphore_create_named(
+        arena: *const Arena,
+        name: *const c_char,
+        flags: u32,
+        count: u32,
+        max: u32,
+        semaphore: *mut u64,
+        existed: *mut u32
+    );
+    mutex_create_named(
+        arena: *const Arena,
+        name: *const c_char,
+        flags: u32,
+        owner: u32,
+        count: u32,
+        mutex: *mut u64,
+        existed: *mut u32
+    );
+    event_create_named(
+        arena: *const Arena,
+        name: *const c_char,
+        flags: u32,
+        manual: u32,
+        signaled: u32,
+        event: *mut u64,
+        existed: *mut u32
+    );
     semaphore_create(arena: *const Arena, count: u32, max: u32, semaphore: *mut u64);
     semaphore_release(arena: *const Arena, semaphore: u64, count: u32, previous: *mut u32);
     semaphore_read(arena: *const Arena, semaphore: u64, count: *mut u32, max: *mut u32);

@@ -268,6 +268,40 @@ static void holds(void)
     IS(-EBADF, ntux_object_kind(arena, mutex));
 }
 
+static void names(void)
+{
+    ntux_arena *again;
+    ntux_object event, other, mutex;
+    uint32_t existed;
+
+    IS(0, ntux_arena_attach(ntux_arena_fd(arena), &again));
+    IS(-ENOENT, ntux_object_open_named(arena, "bell", 0, NTUX_KIND_AUTO_EVENT, &event));
+    IS(0, ntux_event_create_named(arena, "bell", 0, 0, 1, &event, &existed));
+    IS(0, existed);
+    IS(0, ntux_event_create_named(again, "bell", 0, 1, 0, &other, &existed));
+    IS(1, existed);
+    IS(1, event == other);
+    IS(NTUX_KIND_AUTO_EVENT, ntux_object_kind(arena, other));
+    IS(0, ntux_object_open_named(again, "BELL", NTUX_IGNORE_CASE, NTUX_KIND_MANUAL_EVENT, &other));
+    IS(1, event == other);
+    IS(-ENOENT, ntux_object_open_named(again, "BELL", 0, NTUX_KIND_AUTO_EVENT, &other));
+    IS(-EPROTOTYPE, ntux_object_open_named(again, "bell", 0, NTUX_KIND_MUTEX, &other));
+    IS(-EPROTOTYPE, ntux_semaphore_create_named(again, "bell", 0, 1, 1, &other, NULL));
+    IS(0, ntux_mutex_create_named(arena, "lock", 0, 7, 1, &mutex, NULL));
+    IS(0, ntux_mutex_unlock(arena, mutex, 7, NULL));
+
+    IS(0, ntux_object_make_permanent(arena, event));
+    IS(0, ntux_object_release(arena, event));
+    IS(0, ntux_object_release(arena, event));
+    IS(0, ntux_object_release(arena, event));
+    IS(-EPERM, ntux_object_release(arena, event));
+    IS(0, ntux_object_open_named(again, "bell", 0, NTUX_KIND_AUTO_EVENT, &other));
+    IS(0, ntux_object_release(arena, event));
+    IS(0, ntux_object_make_temporary(arena, event));
+    IS(-ENOENT, ntux_object_open_named(again, "bell", 0, NTUX_KIND_AUTO_EVENT, &other));
+    IS(0, ntux_arena_detach(again));
+}
+
 /* NTSYNC_IOC_..., as Linux composes them: direction, size, letter, which. */
 #define REQUEST(direction, size, which) (UINT32_C(direction) << 30 | UINT32_C(size) << 16 | 'N' << 8 | UINT32_C(which))
 #define IN 1
@@ -342,6 +376,7 @@ int main(void)
     threads();
     arenas();
     holds();
+    names();
 #ifdef PLANTED
     IS(1, ntux_wait_all(arena, NULL, 0, 0, 7, 0, 0, NULL));
 #endif

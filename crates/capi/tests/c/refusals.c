@@ -192,7 +192,8 @@ static void events(void)
 static void objects(void)
 {
     typedef int change(const ntux_arena *, ntux_object);
-    static change *const changes[] = {ntux_object_close, ntux_object_adopt, ntux_object_hold, ntux_object_release};
+    static change *const changes[] = {ntux_object_close, ntux_object_adopt, ntux_object_hold, ntux_object_release,
+                                     ntux_object_make_permanent, ntux_object_make_temporary};
     unsigned i;
 
     IS(-EFAULT, ntux_object_kind(NULL, semaphore));
@@ -200,7 +201,7 @@ static void objects(void)
     IS(-EBADF, ntux_object_kind(arena, closed));
     IS(-EBADF, ntux_object_kind(arena, 0));
     IS(-EBADF, ntux_object_kind(arena, UINT64_MAX));
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < 6; i++) {
         IS(-EFAULT, changes[i](NULL, semaphore));
         IS(-EINVAL, changes[i](MISALIGNED(ntux_arena), semaphore));
         IS(-EBADF, changes[i](arena, closed));
@@ -208,6 +209,34 @@ static void objects(void)
         IS(-EBADF, changes[i](arena, UINT64_MAX));
         IS(-EBADF, changes[i](arena, UINT64_C(0x123456789abcdef0)));
     }
+}
+
+static void names(void)
+{
+    static char longest[257];
+    ntux_object made;
+
+    memset(longest, 'x', 256);
+    IS(-EFAULT, ntux_event_create_named(NULL, "a", 0, 0, 0, &made, &out));
+    IS(-EINVAL, ntux_event_create_named(MISALIGNED(ntux_arena), "a", 0, 0, 0, &made, &out));
+    IS(-EFAULT, ntux_event_create_named(arena, NULL, 0, 0, 0, &made, &out));
+    IS(-EFAULT, ntux_event_create_named(arena, "a", 0, 0, 0, NULL, &out));
+    IS(-EINVAL, ntux_event_create_named(arena, "a", 0, 0, 0, MISALIGNED(ntux_object), &out));
+    IS(-EINVAL, ntux_event_create_named(arena, "a", 0, 0, 0, &made, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_event_create_named(arena, "", 0, 0, 0, &made, &out));
+    IS(-EINVAL, ntux_event_create_named(arena, longest, 0, 0, 0, &made, &out));
+    IS(-EINVAL, ntux_event_create_named(arena, "a", 2, 0, 0, &made, &out));
+    IS(-EINVAL, ntux_semaphore_create_named(arena, "a", 0, 2, 1, &made, &out));
+    IS(-EINVAL, ntux_mutex_create_named(arena, "a", 0, 7, 0, &made, &out));
+    IS(-ENOENT, ntux_object_open_named(arena, "a", 0, NTUX_KIND_MUTEX, &made)); /* nothing was made */
+    IS(-EFAULT, ntux_object_open_named(NULL, "a", 0, NTUX_KIND_MUTEX, &made));
+    IS(-EFAULT, ntux_object_open_named(arena, NULL, 0, NTUX_KIND_MUTEX, &made));
+    IS(-EFAULT, ntux_object_open_named(arena, "a", 0, NTUX_KIND_MUTEX, NULL));
+    IS(-EINVAL, ntux_object_open_named(arena, "", 0, NTUX_KIND_MUTEX, &made));
+    IS(-EINVAL, ntux_object_open_named(arena, longest, NTUX_IGNORE_CASE, NTUX_KIND_MUTEX, &made));
+    IS(-EINVAL, ntux_object_open_named(arena, "a", UINT32_MAX, NTUX_KIND_MUTEX, &made));
+    IS(-EINVAL, ntux_object_open_named(arena, "a", 0, 0, &made));
+    IS(-EINVAL, ntux_object_open_named(arena, "a", 0, 5, &made));
 }
 
 typedef int wait_call(const ntux_arena *, const ntux_object *, uint32_t, ntux_object, uint32_t, uint32_t, uint64_t,
@@ -346,6 +375,7 @@ int main(void)
     mutexes();
     events();
     objects();
+    names();
     requests();
     waits(ntux_wait_any);
     waits(ntux_wait_all);

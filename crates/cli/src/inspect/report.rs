@@ -63,6 +63,8 @@ pub struct Item {
     /// Its number; the offset of a descriptor that names it.
     pub object: u64,
     pub slot: u32,
+    /// Its name, if it has one; what is no UTF-8 is U+FFFD.
+    pub name: Option<String>,
     #[serde(serialize_with = "words::word")]
     pub life: Life,
     #[serde(flatten)]
@@ -261,6 +263,7 @@ impl Seen<'_> {
         Item {
             object: object.object.0,
             slot: object.object.index(),
+            name: object.name.clone(),
             life: object.life,
             state: State::of(&object.value),
             claim: self.half(object.claim),

@@ -148,6 +148,9 @@ fn state_text(state: State, written: Owners) -> String {
 
 fn remarks(item: &Item) -> String {
     let mut remarks = Vec::new();
+    if let Some(name) = &item.name {
+        remarks.push(format!("named {}", printable(name)));
+    }
     match &item.claim {
         None => {}
         Some(Half::Wait { waiter, pid, thread }) => {

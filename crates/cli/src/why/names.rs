@@ -33,6 +33,8 @@ pub struct Thing {
     pub object: u64,
     pub slot: u32,
     pub kind: &'static str,
+    /// None: it has none.
+    pub name: Option<String>,
     pub descriptors: Vec<Descriptor>,
     /// How Windows has it. None: unknown; only the server of a patched Wine says so.
     pub windows: Option<WindowsObject>,
@@ -116,6 +118,7 @@ impl Thing {
             object: object.0,
             slot: object.index(),
             kind: kind.map_or("object", Kind::word),
+            name: scene.snapshot.seen(object).and_then(|seen| seen.name.clone()),
             descriptors,
             windows: scene.windows_object(object),
             creator,
@@ -136,7 +139,8 @@ impl Thing {
         let descriptors = Some(names.join(" ")).filter(|names| !names.is_empty());
         let known: Vec<String> = self.windows.as_ref().map(windows_text).into_iter().chain(descriptors).collect();
         let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
-        format!("{} #{}{known}", self.kind, self.slot)
+        let name = self.name.as_ref().map_or(String::new(), |name| format!(" {}", printable(name)));
+        format!("{} #{}{name}{known}", self.kind, self.slot)
     }
 }
 

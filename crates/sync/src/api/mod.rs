@@ -2,6 +2,7 @@
 //! The public interface of an arena: a thin layer over the floors below.
 
 pub(crate) mod interruptible;
+mod names;
 mod objects;
 mod operations;
 mod signal_and_wait;

@@ -87,4 +87,19 @@ impl Arena {
         let peer = self.peer(bury)?;
         self.hand_to(object, peer)
     }
+
+    /// The object lives although no process holds it, until [`Arena::make_temporary`] or [`Arena::close`]; its name with it.
+    ///
+    /// Errors: those of [`Arena::hold`] but `Exhausted`.
+    pub fn make_permanent(&self, object: Object) -> Result<()> {
+        self.keep(object)
+    }
+
+    /// The object lives as long as a process holds it, or it is used, as before [`Arena::make_permanent`]. It ends if none does.
+    ///
+    /// Errors: those of [`Arena::hold`].
+    pub fn make_temporary(&self, object: Object) -> Result<()> {
+        let peer = self.peer(bury)?;
+        self.keep_no_more(object, peer)
+    }
 }

@@ -9,10 +9,10 @@
 //!
 //! # Picture
 //! ```text
-//! holds, low:    63  61    60      59     54 53  36 35   18 17    0
-//!              +--------+---------+---------+------+-------+-------+
-//!              |        |  ended  | others  | third| second| first |
-//!              +--------+---------+---------+------+-------+-------+
+//! holds, low:   63 62     61        60    59    54 53  36 35   18 17    0
+//!              +-----+-----------+-------+---------+------+-------+-------+
+//!              |     | permanent | ended | others  | third| second| first |
+//!              +-----+-----------+-------+---------+------+-------+-------+
 //! high:         127           100 99   82 81    64
 //!              +-----------------+-------+--------+
 //!              |    sequence     |classes| fourth |
@@ -21,6 +21,7 @@
 //!          62: it holds no more; it released its last hold while the object was in use
 //! ```
 //! others: how often those hold who found no place (63: nobody knows). classes: which they can be: the numbers of processes, modulo 18.
+//! permanent: it lives although no process holds it.
 //!
 //! # Transitions
 //! | from | to | by |
@@ -29,8 +30,10 @@
 //! | that | shared, by meta | the same |
 //! | shared | one hold more: in the process's place, in an empty one, in that of a dead process, or among the others | a process that holds it |
 //! | shared | one hold less | a process that releases it |
-//! | one hold, not in use | ended | the process that releases it |
-//! | no hold of a living process, not in use | ended | a creation that needs the slot; the burial of the last one |
+//! | one hold, not permanent, not in use | ended | the process that releases it |
+//! | shared | permanent | whoever makes it so |
+//! | permanent | not permanent; ended, if nobody holds it and it is not in use | whoever makes it temporary |
+//! | no hold of a living process, not permanent, not in use | ended | a creation that needs the slot; the burial of the last one |
 //! | ended | Free, by meta | the same, and anybody that needs the slot |
 //! | not shared, not in use | Free, by meta | its keeper, which releases it; whoever finds its keeper dead |
 //! | holds of a dead process | none | the process that gets its number, before it owns anything |
@@ -85,6 +88,7 @@ const UNKNOWN: u32 = COUNT_MASK;
 const OTHERS_SHIFT: u32 = part(HOLDS, "others").first;
 const OTHERS_MASK: u128 = part(HOLDS, "others").mask() as u128;
 const ENDED: u128 = 1 << part(HOLDS, "ended").first;
+const PERMANENT: u128 = 1 << part(HOLDS, "permanent").first;
 const CLASSES_SHIFT: u32 = part(HOLDS, "classes").first;
 const CLASSES: u32 = part(HOLDS, "classes").width;
 const CLASSES_MASK: u128 = part(HOLDS, "classes").mask() as u128;
@@ -122,6 +126,19 @@ impl Holds {
     /// Nobody holds the object, and nobody will.
     fn ended(self) -> Holds {
         Holds(self.emptied().0 | ENDED).next()
+    }
+
+    /// The object lives although nobody holds it.
+    fn is_permanent(self) -> bool {
+        self.0 & PERMANENT != 0 && !planted(Bug::PermanentForgotten)
+    }
+
+    fn permanent(self) -> Holds {
+        Holds(self.0 | PERMANENT).next()
+    }
+
+    fn temporary(self) -> Holds {
+        Holds(self.0 & !PERMANENT).next()
     }
 
     /// This process holds it once more; places of processes that are gone are given away.
@@ -178,9 +195,9 @@ impl Holds {
         places().filter(move |place| self.count_at(*place) == LAST).map(move |place| self.peer_at(place))
     }
 
-    /// Returns true if nobody holds it, not even the dead.
+    /// Returns true if nobody holds it, not even the dead, and it is not permanent.
     fn are_nobodys(self) -> bool {
-        self.others() == 0 && places().all(|place| matches!(self.count_at(place), 0 | LAST))
+        !self.is_permanent() && self.others() == 0 && places().all(|place| matches!(self.count_at(place), 0 | LAST))
     }
 
     /// Without this process, which is dead. `is_class_gone`: so are all others of its class.
@@ -328,18 +345,66 @@ impl Arena {
                 return Err(self.end(object, meta));
             }
             let rest = seen.released_by(peer).ok_or(Error::NotHeld)?;
-            let (is_last, index) = (rest.are_nobodys(), object.index());
-            let next = match (is_last, is_in_use) {
-                (true, false) if planted(Bug::EndsUnsaid) => rest,
-                (true, false) => rest.ended(),
-                (false, false) => rest,
-                (_, true) => rest.with_last(peer),
-            };
-            if self.exchange_holds(index, seen, next) {
-                if is_last && !is_in_use {
-                    self.free_object(index, meta);
-                }
+            if self.leave(object, meta, seen, rest, is_in_use, peer) {
                 return Ok(());
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// From these holds to fewer. The object ends if these are nobody's, and it is not in use. Returns false if nothing has happened.
+    fn leave(&self, object: Object, meta: Meta, seen: Holds, rest: Holds, is_in_use: bool, peer: u32) -> bool {
+        let (is_last, index) = (rest.are_nobodys(), object.index());
+        let next = match (is_last, is_in_use) {
+            (true, false) if planted(Bug::EndsUnsaid) => rest,
+            (true, false) => rest.ended(),
+            (false, false) => rest,
+            (_, true) => rest.with_last(peer),
+        };
+        let left = self.exchange_holds(index, seen, next);
+        if left && is_last && !is_in_use {
+            self.free_object(index, meta);
+        }
+        left
+    }
+
+    /// The object lives although nobody holds it, until it is made temporary or closed.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (behind descriptors).
+    #[cold]
+    pub(crate) fn keep(&self, object: Object) -> Result<()> {
+        let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+        for _ in 0..RETRIES {
+            let (seen, meta) = self.shared_holds(slot, object)?;
+            match seen {
+                None => self.share(slot, object, meta),
+                Some(seen) if seen.is_ended() => return Err(self.end(object, meta)),
+                Some(seen) if seen.is_permanent() => return Ok(()),
+                Some(seen) if self.exchange_holds(object.index(), seen, seen.permanent()) => return Ok(()),
+                Some(_) => {}
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// The object lives no longer than processes hold it, of which the one with this index need not be one.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (behind descriptors).
+    #[cold]
+    pub(crate) fn keep_no_more(&self, object: Object, peer: u32) -> Result<()> {
+        let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+        for _ in 0..RETRIES {
+            let (seen, meta) = self.shared_holds(slot, object)?;
+            // O-use
+            let is_in_use = self.is_in_use(slot, object, meta, true);
+            match seen {
+                Some(seen) if seen.is_ended() => return Err(self.end(object, meta)),
+                Some(seen) if seen.is_permanent() => {
+                    if self.leave(object, meta, seen, seen.temporary(), is_in_use, peer) {
+                        return Ok(());
+                    }
+                }
+                _ => return Ok(()),
             }
         }
         Err(Error::Corrupt)
@@ -457,7 +522,8 @@ impl Arena {
 
     /// Returns true if a process that may live holds it.
     fn is_held(&self, seen: Holds, lives: &dyn Fn(u32) -> bool) -> bool {
-        seen.holders().any(lives)
+        seen.is_permanent()
+            || seen.holders().any(lives)
             || self
                 .peers()
                 .filter(|peer| seen.is_among_others(*peer))

@@ -12,6 +12,7 @@ pub(crate) mod claims;
 mod creators;
 pub(crate) mod holds;
 pub(crate) mod lifetime;
+pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
@@ -28,8 +29,8 @@ use ntux_platform::atomic::{Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
-use crate::format::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, WaiterSlot};
-use crate::format::limits::{PEERS_MAX, RECORDS};
+use crate::format::layout::{Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, WaiterSlot};
+use crate::format::limits::{NAMES_GROUP, PEERS_MAX, RECORDS};
 use crate::format::{FINGERPRINT, MAGIC, VERSION};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
@@ -163,6 +164,32 @@ impl Arena {
         (index < self.layout.chunk_count).then(|| unsafe { self.at(self.layout.chunks, index) })
     }
 
+    pub(crate) fn name_groups(&self) -> u32 {
+        self.layout.name_groups
+    }
+
+    pub(crate) fn name_group(&self, index: u32) -> Option<&NameGroup> {
+        // SAFETY: the layout has `name_groups` groups here, 16-byte aligned.
+        (index < self.layout.name_groups).then(|| unsafe { self.at(self.layout.names, index) })
+    }
+
+    /// The text of a place in a group.
+    pub(crate) fn name_text(&self, group: u32, place: u32) -> Option<&NameText> {
+        let exists = group < self.layout.name_groups && place < NAMES_GROUP as u32;
+        // SAFETY: the layout has NAMES_GROUP texts for each of `name_groups` groups here, 8-byte aligned.
+        exists.then(|| unsafe { self.at(self.layout.texts, group * NAMES_GROUP as u32 + place) })
+    }
+
+    /// Allocates the memory of a group of names, in any order.
+    pub(crate) fn provide_name_group(&self, index: u32) -> bool {
+        self.provide_alone::<NameGroup>(self.layout.names, index)
+    }
+
+    /// The same for a text.
+    pub(crate) fn provide_name_text(&self, group: u32, place: u32) -> bool {
+        self.provide_alone::<NameText>(self.layout.texts, group * NAMES_GROUP as u32 + place)
+    }
+
     pub(crate) fn provide_object(&self, index: u32) -> bool {
         self.provide::<Word128>(self.layout.claims, index) && self.provide::<ObjectSlot>(self.layout.objects, index)
     }
@@ -187,6 +214,11 @@ impl Arena {
         let end = start + size_of::<T>();
         let begin = if index == 0 { start } else { start.next_multiple_of(self.page) };
         begin >= end || self.mapping.provide(begin, end - begin).is_ok()
+    }
+
+    /// The same, whether those before it have theirs or not.
+    fn provide_alone<T>(&self, table: u64, index: u32) -> bool {
+        self.mapping.provide(table as usize + index as usize * size_of::<T>(), size_of::<T>()).is_ok()
     }
 
     pub(crate) fn record(&self, index: u32) -> &Word128 {

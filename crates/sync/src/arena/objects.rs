@@ -207,6 +207,18 @@ impl Arena {
         false
     }
 
+    /// Ends an object that no living process holds, unless it is in use. Returns true if it is over. `mine` is the calling process.
+    #[cold]
+    pub(super) fn end_if_nobodys(&self, object: Object, mine: u32) -> bool {
+        let Some(meta) = self.meta(object.index()).filter(|meta| meta.is_live(object)) else { return true };
+        let ended =
+            !meta.is_kept_only_by(mine) && self.reclaim(object.index(), Lifetime::Process, &LivenessCache::new(self));
+        if ended {
+            self.object_pool().hint(object.index());
+        }
+        ended
+    }
+
     /// Ends a shared object whose holders have numbers that nobody has any more. Returns true if its slot is free now.
     #[cold]
     #[inline(never)]

@@ -9,8 +9,11 @@ use core::mem::offset_of;
 
 use ntux_platform::liveness::{INCARNATION_BITS, START_BITS, THREAD_BITS};
 
-use super::layout::{Capacity, Chunk, ChunkPool, Header, Layout, ObjectSlot, PoolWords, WaiterSlot, Woken};
-use super::limits::{LIST_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
+use super::layout::{
+    Capacity, Chunk, ChunkPool, Header, Layout, NAME_WORDS, NameGroup, NameText, ObjectSlot, PoolWords, WaiterSlot,
+    Woken,
+};
+use super::limits::{LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
 use crate::WAIT_MAX;
 
 /// An array of elements of one type.
@@ -151,6 +154,8 @@ pub(crate) const fn add_to(hash: Hash) -> Hash {
         .add_fields(CHUNK_FIELDS)
         .add_fields(RECORD_FIELDS)
         .add_fields(CLAIMS_FIELDS)
+        .add_fields(NAME_GROUP_FIELDS)
+        .add_fields(TEXT_FIELDS)
 }
 
 const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
@@ -245,10 +250,19 @@ pub(crate) const HOLDS: &[Bits] = &[
     bits("third", 36, 18),
     bits("others", 54, 6),
     bits("ended", 60, 1),
+    bits("permanent", 61, 1),
     bits("fourth", 64, 18),
     bits("classes", 82, 18),
     bits("sequence", 100, 28),
 ];
+pub(crate) const NAME: &[Bits] = &[
+    bits("index", 0, 32),
+    bits("generation", 32, 32),
+    bits("hash", 64, 32),
+    bits("length", 96, 8),
+    bits("named", 104, 1),
+];
+pub(crate) const NAME_HEAD: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32), bits("place", 64, 8)];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
@@ -288,6 +302,7 @@ const HEADER_FIELDS: &[Field] = &[
     field("founded", offset_of!(Header, founded), 4, &[]),
     field("trace_until", offset_of!(Header, trace_until), 8, &[]),
     field("trace_head", offset_of!(Header, trace_head), 8, &[]),
+    row(NAME_GROUPS_MAX as usize / 64, field("name_groups", offset_of!(Header, name_groups), 8, &[])),
 ];
 const PEER_FIELDS: &[Field] = &[field("process", 0, 16, PEER)];
 const WOKEN: usize = offset_of!(WaiterSlot, woken);
@@ -325,10 +340,15 @@ const CHUNK_FIELDS: &[Field] = &[
 
 const RECORD_FIELDS: &[Field] = &[field("event", 0, 16, TRACE)];
 const CLAIMS_FIELDS: &[Field] = &[field("claims", 0, 16, CLAIMS)];
+const NAME_GROUP_FIELDS: &[Field] = &[
+    field("head", offset_of!(NameGroup, head), 16, NAME_HEAD),
+    row(NAMES_GROUP, field("name", offset_of!(NameGroup, names), 16, NAME)),
+];
+const TEXT_FIELDS: &[Field] = &[row(NAME_WORDS, field("text", 0, 8, &[]))];
 
-/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, claims. None if
-/// the capacity is out of bounds.
-pub fn tables(capacity: Capacity) -> Option<[Table; 7]> {
+/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, claims, names,
+/// texts. None if the capacity is out of bounds.
+pub fn tables(capacity: Capacity) -> Option<[Table; 9]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
     Some([
@@ -339,6 +359,8 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 7]> {
         table("chunks", layout.chunks, size_of::<Chunk>(), layout.chunk_count, CHUNK_FIELDS),
         table("records", layout.records, 16, RECORDS, RECORD_FIELDS),
         table("claims", layout.claims, 16, capacity.objects, CLAIMS_FIELDS),
+        table("names", layout.names, size_of::<NameGroup>(), layout.name_groups, NAME_GROUP_FIELDS),
+        table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),
     ])
 }
 
@@ -393,6 +415,8 @@ mod tests {
             DEADLINE,
             FOUND,
             SIGNATURE,
+            NAME,
+            NAME_HEAD,
         ] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
@@ -409,7 +433,8 @@ mod tests {
         for pair in tables.windows(2) {
             assert_eq!(pair[0].start + pair[0].stride * u64::from(pair[0].count), pair[1].start, "{}", pair[1].name);
         }
-        let end = tables[6].start + tables[6].stride * u64::from(tables[6].count);
+        let last = tables.last().unwrap();
+        let end = last.start + last.stride * u64::from(last.count);
         assert_eq!(end.next_multiple_of(4096), Layout::new(capacity).unwrap().length);
         for table in tables {
             let fits = |field: &Field| (field.offset + field.width * field.count) as u64 <= table.stride;

@@ -8,11 +8,13 @@
 //! ...      objects       64 bytes each
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ...      records       16 bytes each: what threads report while somebody traces
-//! ...      claims        16 bytes for each object: who has copies of its descriptor
+//! ...      claims        16 bytes for each object: who has copies of its descriptor, or holds it
+//! ...      names         4096 bytes for each group of names: which objects have them
+//! ...      texts         256 bytes for each name
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
-//! allocates the page before ([`crate::arena::pool`], [`crate::arena::chunks`], [`crate::arena::peers`]).
+//! allocates the page before ([`crate::arena::pool`], [`crate::arena::chunks`], [`crate::arena::peers`], [`crate::arena::names`]).
 //!
 //! A file is valid if and only if it cannot shrink, magic, version and fingerprint are ours, the capacities are within
 //! [`Capacity`]'s bounds, and the file is at least as long as they require. Everything else may be rubbish at any time.
@@ -21,7 +23,9 @@ use core::mem::offset_of;
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
-use super::limits::{LIST_MAX, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAITERS_MAX};
+use super::limits::{
+    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAITERS_MAX,
+};
 use crate::WAIT_MAX;
 
 const HEADER_BYTES: u64 = 4096;
@@ -36,7 +40,7 @@ pub struct Capacity {
 }
 
 impl Default for Capacity {
-    /// 1,048,576 objects and 65,536 waiting threads: 181 MiB of addresses, three pages of memory at first.
+    /// 1,048,576 objects and 65,536 waiting threads: 198 MiB of addresses, three pages of memory at first.
     fn default() -> Capacity {
         Capacity { objects: 1 << 20, waiters: 1 << 16 }
     }
@@ -69,6 +73,8 @@ pub struct Header {
     pub chunk_pool: Line<ChunkPool>,
     /// The number of the next event that a thread reports.
     pub trace_head: Line<Word64>,
+    /// A bit for each group of names that has memory.
+    pub name_groups: Line<[Word64; NAME_GROUPS_MAX as usize / 64]>,
 }
 
 /// See [`crate::arena::pool`].
@@ -157,6 +163,26 @@ pub struct Chunk {
     pub wait_set: [Word64; PLACES_CHUNK],
 }
 
+/// Names whose hashes have the same remainder: a page, of which nothing is used without its head. See [`crate::arena::names`].
+#[repr(C)]
+pub struct NameGroup {
+    /// [`super::name_word::NameHead`].
+    pub head: Word128,
+    /// [`super::name_word::NameWord`].
+    pub names: [Word128; NAMES_GROUP],
+}
+
+/// The bytes of a name, eight in a word, the first one in its lowest bits.
+#[repr(C)]
+pub struct NameText {
+    pub words: [Word64; NAME_WORDS],
+}
+
+/// Words of a text: enough for the longest name.
+pub const NAME_WORDS: usize = 32;
+
+const _: () = assert!(size_of::<NameGroup>() == 4096);
+const _: () = assert!(NAME_WORDS * 8 > super::limits::NAME_MAX);
 const _: () = assert!(size_of::<ObjectSlot>() == 64);
 const _: () = assert!(size_of::<WaiterSlot>() == 1216);
 /// A wait for one object leaves its notes in one cache line.
@@ -174,6 +200,9 @@ pub struct Layout {
     pub chunk_count: u32,
     pub records: u64,
     pub claims: u64,
+    pub names: u64,
+    pub name_groups: u32,
+    pub texts: u64,
     pub length: u64,
 }
 
@@ -193,8 +222,24 @@ impl Layout {
         let chunks = objects + u64::from(capacity.objects) * size_of::<ObjectSlot>() as u64;
         let records = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
         let claims = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
-        let length = claims + u64::from(capacity.objects) * size_of::<Word128>() as u64;
+        let names = claims + u64::from(capacity.objects) * size_of::<Word128>() as u64;
+        // Half of the places are free when as many names are used as are promised.
+        let name_groups = (capacity.objects.div_ceil(NAMES_GROUP as u32 / 2)).min(NAME_GROUPS_MAX);
+        let texts = names + u64::from(name_groups) * size_of::<NameGroup>() as u64;
+        let length = texts + u64::from(name_groups) * (NAMES_GROUP * size_of::<NameText>()) as u64;
         let length = length.next_multiple_of(4096);
-        Some(Layout { peers, waiters, objects, chunks, chunk_count, records, claims, length })
+        Some(Layout {
+            peers,
+            waiters,
+            objects,
+            chunks,
+            chunk_count,
+            records,
+            claims,
+            names,
+            name_groups,
+            texts,
+            length,
+        })
     }
 }

@@ -19,6 +19,14 @@ pub const PLACES_CHUNK: usize = 31;
 pub const OBJECTS_MAX: u32 = 1 << 24;
 /// Events that the ring of [`crate::observe::trace`] holds.
 pub const RECORDS: u32 = 1 << 16;
+/// Most bytes of a name.
+pub const NAME_MAX: usize = 255;
+/// Groups of names, at most; see [`crate::arena::names`].
+pub const NAME_GROUPS_MAX: u32 = 256;
+/// Places for names in a group, which is a page with its head.
+pub const NAMES_GROUP: usize = 255;
+/// A checker's group is full with two.
+pub(crate) const NAMES_USED: u32 = if cfg!(ntux_explore) { 2 } else { NAMES_GROUP as u32 };
 /// A checker's arena is full with two, so that the third must replace a dead one.
 pub(crate) const PEERS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PEERS_MAX };
 /// A checker's wait sets are small, so that its few threads make them grow.
@@ -36,7 +44,7 @@ pub(crate) const QUEUEING_TRIES: u32 = 16;
 pub(crate) const RETRIES: u32 = 1 << 20;
 
 /// All limits, in the order of the fingerprint. Processes with different limits cannot share an arena.
-pub(crate) const ALL: [u64; 14] = [
+pub(crate) const ALL: [u64; 18] = [
     PEERS_MAX as u64,
     PEERS_USED as u64,
     FAMILIES_MAX as u64,
@@ -47,6 +55,10 @@ pub(crate) const ALL: [u64; 14] = [
     CHUNK_USED as u64,
     HOLDERS_USED as u64,
     RECORDS as u64,
+    NAME_MAX as u64,
+    NAME_GROUPS_MAX as u64,
+    NAMES_GROUP as u64,
+    NAMES_USED as u64,
     crate::budget::WORK_BUDGET as u64,
     RETRIES as u64,
     QUEUEING_TRIES as u64,

@@ -15,6 +15,7 @@
 //! | which wait set a chunk belongs to | [`chunk_word`] |
 //! | the admitted operation | [`admission_word`] |
 //! | a process that takes part | [`peer`] |
+//! | which object has a name | [`name_word`] |
 //!
 //! Nothing here knows the kinds of objects, or any operation.
 
@@ -29,6 +30,7 @@ pub(crate) mod layout;
 pub(crate) mod limits;
 pub(crate) mod mark;
 pub(crate) mod meta;
+pub(crate) mod name_word;
 pub(crate) mod object_word;
 pub(crate) mod peer;
 pub(crate) mod signature;
@@ -40,7 +42,7 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Incremented with every incompatible change.
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;
 
 /// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].

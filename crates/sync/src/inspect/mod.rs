@@ -11,6 +11,7 @@
 //!   changed constantly is marked: its `stable` is false.
 //! * Two objects, or an object and a waiter, can be of different instants, unless the program is stopped.
 //! * An entry of a queue has the state of its waiter's word at the time of reading ([`Standing`]).
+//! * A name is its object's: its place was the object's before and after the text was read.
 //! * A creator is known only if its slot was the same process's before and after the objects were read.
 //! * An operation that a stopped or dead thread left incomplete is shown as it is, not as the next thread will complete
 //!   it: an object with a [`Claim`] still has the unit on offer.
@@ -21,6 +22,7 @@
 //! waiters, and the entries of twice as many chunks, each of which is read once.
 
 mod admission;
+mod name;
 mod object;
 mod peer;
 mod since;
@@ -120,6 +122,13 @@ impl Snapshot {
     fn forget_unsure_creators(&mut self, is_as_before: impl Fn(&PeerView) -> bool) {
         let sure: HashSet<u32> = self.peers.iter().filter(|peer| is_as_before(peer)).map(|peer| peer.index).collect();
         self.objects.iter_mut().for_each(|object| object.creator = object.creator.filter(|peer| sure.contains(peer)));
+    }
+
+    /// Gives the live objects their names.
+    fn name_objects(&mut self, mut names: HashMap<Object, String>) {
+        for object in self.objects.iter_mut().filter(|object| object.life == Life::Live) {
+            object.name = names.remove(&object.object);
+        }
     }
 
     /// Completes the waits from their entries: only the entries say if a wait is for all of its objects, and which object is

@@ -26,6 +26,8 @@ pub struct ObjectView {
     pub version: u64,
     /// False if it changed faster than it could be read, so its parts may be of several instants.
     pub stable: bool,
+    /// Its name, if it is known to have one. Somebody chose it; what is no UTF-8 is U+FFFD.
+    pub name: Option<String>,
     /// How far its life has come.
     pub life: Life,
     /// Its keeper.
@@ -210,6 +212,7 @@ impl ObjectView {
             object,
             version,
             stable,
+            name: None,
             life,
             keeper,
             creator,

@@ -10,10 +10,10 @@ use ntux_platform::liveness;
 use ntux_platform::memory::{FileId, ReadOnly};
 
 use super::object::Chains;
-use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView, WakeView};
+use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView, WakeView, name};
 use crate::arena::{HEAD, Shape, begins_arena, is_of_this_version};
-use crate::format::layout::{Capacity, Chunk, Header, Layout, ObjectSlot, PoolWords, WaiterSlot};
-use crate::format::limits::PEERS_MAX;
+use crate::format::layout::{Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, PoolWords, WaiterSlot};
+use crate::format::limits::{NAMES_GROUP, PEERS_MAX};
 use crate::format::ticket::Ticket;
 use crate::{Error, Result};
 
@@ -82,6 +82,7 @@ impl View {
         let admission = look.header().map(AdmissionView::of).unwrap_or_default();
         let mut snapshot = Snapshot { capacity: self.capacity, peers, waiters, wakes, objects, admission };
         snapshot.complete_waits();
+        snapshot.name_objects(name::all(&look));
         snapshot.forget_unsure_creators(|peer| look.peer(peer.index).is_some_and(|word| peer.is_in(word)));
         Ok(snapshot)
     }
@@ -119,6 +120,22 @@ impl<'a> Look<'a> {
     pub fn chunk(&self, index: u32) -> Option<&'a Chunk> {
         // SAFETY: the layout has `chunk_count` chunks here, 64-byte aligned.
         if index < self.view.layout.chunk_count { unsafe { self.at(self.view.layout.chunks, index) } } else { None }
+    }
+
+    pub fn name_groups(&self) -> u32 {
+        self.view.layout.name_groups
+    }
+
+    pub fn name_group(&self, index: u32) -> Option<&'a NameGroup> {
+        // SAFETY: the layout has `name_groups` groups here, 16-byte aligned.
+        if index < self.view.layout.name_groups { unsafe { self.at(self.view.layout.names, index) } } else { None }
+    }
+
+    /// The text of a place in a group.
+    pub fn name_text(&self, group: u32, place: u32) -> Option<&'a NameText> {
+        let exists = group < self.view.layout.name_groups && place < NAMES_GROUP as u32;
+        // SAFETY: the layout has NAMES_GROUP texts for each of `name_groups` groups here, 8-byte aligned.
+        if exists { unsafe { self.at(self.view.layout.texts, group * NAMES_GROUP as u32 + place) } } else { None }
     }
 
     pub fn is_object(&self, index: u32) -> bool {

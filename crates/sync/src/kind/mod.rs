@@ -178,6 +178,11 @@ impl Kind {
         matches!(self, Kind::AutoEvent | Kind::ManualEvent)
     }
 
+    /// Returns true if objects of the two kinds have the same operations: an event is an event, whatever resets it.
+    pub(crate) fn is_like(self, other: Kind) -> bool {
+        self == other || self.is_event() && other.is_event()
+    }
+
     /// Returns true if a wait that acquires the object changes it.
     #[inline(always)]
     pub(crate) fn is_consumed(self) -> bool {

@@ -11,7 +11,7 @@
 //! | How does a wait take available objects, and how does it wait? | [`wait`]; [`wait_one`], [`wait_any`], [`wait_all`]; [`look`], [`request`], [`spin`] |
 //! | How does it join several queues in one step? | [`queueing`] |
 //! | How are several objects taken in one step? | [`probe`], [`admission`] |
-//! | How is an object created? | [`create`] |
+//! | How is an object created? | [`create`]; by its name: [`create_named`] |
 //! | What if a supervisor says who is dead? | [`burial`] |
 //!
 //! What these files tell onlookers goes through [`crate::observe`].
@@ -28,6 +28,7 @@ pub(crate) mod admission;
 pub(crate) mod burial;
 pub(crate) mod claim;
 pub(crate) mod create;
+pub(crate) mod create_named;
 pub(crate) mod epoch;
 pub(crate) mod hand_over;
 pub(crate) mod look;

@@ -16,6 +16,8 @@ pub(super) struct Holds {
     last: Option<Process>,
     /// Another process than the creator has held it, or its creator twice: or nobody has.
     shared: bool,
+    /// It lives although nobody holds it.
+    permanent: bool,
     /// It may be closed at any time.
     doomed: bool,
 }
@@ -23,7 +25,7 @@ pub(super) struct Holds {
 impl Holds {
     /// Those of a new object of this process.
     pub(super) fn of(process: Process) -> Holds {
-        Holds { by: vec![(process, 1)], last: None, shared: false, doomed: false }
+        Holds { by: vec![(process, 1)], last: None, shared: false, permanent: false, doomed: false }
     }
 
     fn add(&mut self, process: Process) {
@@ -61,6 +63,20 @@ impl State {
         Ok(Answer::Done)
     }
 
+    /// A thread that makes it temporary lets go of it, like a process that releases it last.
+    pub(super) fn set_permanent(&mut self, thread: ThreadId, object: Id, permanent: bool) -> Answer {
+        let process = self.process_of(thread);
+        let lives = |process: &Process| process.is_none_or(|thread| !self.threads[thread].dead);
+        let is_held = self.objects[object].holds.by.iter().any(|(holder, _)| lives(holder));
+        let holds = &mut self.objects[object].holds;
+        if holds.permanent && !permanent && !is_held {
+            holds.last = Some(process);
+        }
+        (holds.permanent, holds.doomed) = (permanent, holds.doomed && !permanent);
+        holds.shared |= permanent;
+        Answer::Done
+    }
+
     pub(super) fn adopt(&mut self, thread: ThreadId, object: Id) -> Answer {
         let process = self.process_of(thread);
         let holds = &mut self.objects[object].holds;
@@ -81,7 +97,7 @@ impl State {
         }
     }
 
-    fn may_end(&self, object: Id) -> bool {
+    pub(super) fn may_end(&self, object: Id) -> bool {
         let object = &self.objects[object];
         let lives = |process: &Process| process.is_none_or(|thread| !self.threads[thread].dead);
         let is_held = object.holds.by.iter().any(|(holder, _)| lives(holder));
@@ -91,7 +107,7 @@ impl State {
         let is_waited_for = queued.any(waits);
         let is_owned = matches!(&object.value, Value::Mutex(mutex) if mutex.owner != 0);
         let is_kept = is_owned && object.holds.last.is_some_and(|last| lives(&last));
-        !(object.closed || is_held || is_waited_for || is_kept)
+        !(object.closed || object.holds.permanent || is_held || is_waited_for || is_kept)
     }
 
     /// What may happen at any time: a doomed object is closed.

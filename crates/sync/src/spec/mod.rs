@@ -31,6 +31,9 @@
 //!   last: whoever holds it when they die keeps nothing by owning it.)
 //! * An adoption takes the hold of the creator, or of who adopted it last. Once others have held the object, it adds one, unless its
 //!   process has one.
+//! * A permanent object is not doomed. A thread that makes it temporary lets go of it like a process that releases it.
+//! * A name leads to the open object that was created with it. What is not doomed yet but can be, and what is, is closed when somebody looks
+//!   for its name, unless a wait stands in its queue by then, or somebody owns it.
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   in its queue continue; a wait-all can still acquire it, until a new object takes its slot.
 //! * A signal-and-wait is a signal, then a wait ([`SignalAndWait`]): two operations, between which other threads may step.
@@ -38,6 +41,7 @@
 mod event;
 mod holds;
 mod mutex;
+mod names;
 mod operation;
 mod semaphore;
 mod signal_and_wait;
@@ -47,6 +51,7 @@ mod wait;
 pub use event::Event;
 use holds::Holds;
 pub use mutex::Mutex;
+pub use names::{BY_NAME, Name};
 pub use operation::{Answer, Operation, Outcome};
 pub use semaphore::Semaphore;
 pub use signal_and_wait::SignalAndWait;
@@ -68,6 +73,7 @@ struct Object {
     /// Closed, and its slot belongs to another object.
     gone: bool,
     holds: Holds,
+    name: Option<&'static str>,
     any: Vec<Queued>,
     all: Vec<ThreadId>,
 }
@@ -119,6 +125,8 @@ pub struct State {
     few_places: bool,
     /// Threads that are processes of their own; the others are one, which lives on.
     processes: Vec<ThreadId>,
+    /// The object that each thread got by name last; [`BY_NAME`]: none.
+    got_by_name: Vec<Id>,
 }
 
 impl State {
@@ -131,6 +139,7 @@ impl State {
             deaths_are_final: false,
             few_places: false,
             processes: Vec::new(),
+            got_by_name: vec![BY_NAME; threads],
         }
     }
 
@@ -161,6 +170,7 @@ impl State {
     /// A thread begins an operation; nothing has happened yet.
     pub fn invoke(&mut self, thread: ThreadId, operation: Operation) {
         debug_assert_eq!(self.threads[thread].phase, Phase::Idle, "one operation at a time");
+        let operation = self.of_named(thread, operation);
         let deadline_passed = operation.wait().is_some_and(|wait| wait.poll);
         let began_open = operation.objects().iter().all(|&object| self.is_open(object));
         for other in &mut self.threads {
@@ -374,7 +384,15 @@ impl State {
     /// Adds an object without an operation of a thread.
     pub fn add(&mut self, value: Value) -> Id {
         let holds = Holds::of(None);
-        self.objects.push(Object { value, closed: false, gone: false, holds, any: Vec::new(), all: Vec::new() });
+        self.objects.push(Object {
+            value,
+            closed: false,
+            gone: false,
+            holds,
+            name: None,
+            any: Vec::new(),
+            all: Vec::new(),
+        });
         self.objects.len() - 1
     }
 
@@ -482,11 +500,23 @@ impl State {
             }
             Operation::Adopt { object } if self.objects[object].closed => Err(Error::NoSuchObject),
             Operation::Adopt { object } => Ok(self.adopt(thread, object)),
-            Operation::Hold { object } | Operation::Release { object } if self.objects[object].closed => {
+            Operation::Hold { object }
+            | Operation::Release { object }
+            | Operation::MakePermanent { object }
+            | Operation::MakeTemporary { object }
+                if self.objects[object].closed =>
+            {
                 Err(Error::NoSuchObject)
             }
             Operation::Hold { object } => Ok(self.hold(thread, object)),
             Operation::Release { object } => self.release(thread, object),
+            Operation::MakePermanent { object } => Ok(self.set_permanent(thread, object, true)),
+            Operation::MakeTemporary { object } => Ok(self.set_permanent(thread, object, false)),
+            Operation::CreateNamed { name, ref value } => {
+                let value = value.at_start()?;
+                self.create_named(thread, name, value)
+            }
+            Operation::OpenNamed { name, ref like } => self.open_named(thread, name, like),
             Operation::Wait(_) | Operation::BuryThread { .. } | Operation::BuryProcess { .. } => {
                 unreachable!("in `steps`")
             }

@@ -2,7 +2,7 @@
 //! The calls of the interface, and their results.
 
 use super::wait::Wait;
-use super::{Event, Id, Mutex, Semaphore, ThreadId, Value};
+use super::{Event, Id, Mutex, Name, Semaphore, ThreadId, Value};
 use crate::{MutexState, Result, Satisfied};
 
 /// One call of the interface.
@@ -25,6 +25,10 @@ pub enum Operation {
     Adopt { object: Id },
     Hold { object: Id },
     Release { object: Id },
+    MakePermanent { object: Id },
+    MakeTemporary { object: Id },
+    CreateNamed { name: Name, value: Value },
+    OpenNamed { name: Name, like: Value },
     BuryThread { thread: ThreadId },
     BuryProcess { thread: ThreadId },
     Wait(Wait),
@@ -42,6 +46,7 @@ impl Operation {
             Operation::SemaphoreCreate { count, max } => Some(Value::Semaphore(Semaphore { count, max })),
             Operation::MutexCreate { owner, count } => Some(Value::Mutex(Mutex { owner, count, abandoned: false })),
             Operation::EventCreate { manual, signaled } => Some(Value::Event(Event { manual, signaled })),
+            Operation::CreateNamed { ref value, .. } => Some(value.clone()),
             _ => None,
         }
     }
@@ -50,6 +55,7 @@ impl Operation {
     pub fn objects(&self) -> Vec<Id> {
         match *self {
             Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => vec![],
+            Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => vec![],
             Operation::BuryThread { .. } | Operation::BuryProcess { .. } => vec![],
             Operation::SemaphoreRelease { object, .. }
             | Operation::SemaphoreRead { object }
@@ -63,9 +69,35 @@ impl Operation {
             | Operation::Close { object }
             | Operation::Adopt { object }
             | Operation::Hold { object }
-            | Operation::Release { object } => vec![object],
+            | Operation::Release { object }
+            | Operation::MakePermanent { object }
+            | Operation::MakeTemporary { object } => vec![object],
             Operation::Wait(ref wait) => wait.names(),
         }
+    }
+
+    /// The same, to change them.
+    pub(super) fn objects_mut(&mut self) -> impl Iterator<Item = &mut Id> {
+        let (one, wait) = match self {
+            Operation::SemaphoreRelease { object, .. }
+            | Operation::SemaphoreRead { object }
+            | Operation::MutexUnlock { object, .. }
+            | Operation::MutexKill { object, .. }
+            | Operation::MutexRead { object }
+            | Operation::EventSet { object }
+            | Operation::EventReset { object }
+            | Operation::EventPulse { object }
+            | Operation::EventRead { object }
+            | Operation::Close { object }
+            | Operation::Adopt { object }
+            | Operation::Hold { object }
+            | Operation::Release { object }
+            | Operation::MakePermanent { object }
+            | Operation::MakeTemporary { object } => (Some(object), None),
+            Operation::Wait(wait) => (None, Some(wait)),
+            _ => (None, None),
+        };
+        one.into_iter().chain(wait.into_iter().flat_map(|wait| wait.objects.iter_mut().chain(&mut wait.alert)))
     }
 
     /// Returns true if it gives back what a dead thread held.
@@ -84,6 +116,11 @@ impl Operation {
 pub enum Answer {
     /// A new object.
     Created(Id),
+    /// An object by its name: whether it existed.
+    Named {
+        /// It was not created by this call.
+        existed: bool,
+    },
     /// The previous count of a semaphore, or of a mutex's recursion.
     Count(u32),
     /// The previous state of an event.

@@ -298,3 +298,39 @@ fn whoever_holds_what_is_doomed_saves_it() {
         state.steps(1).into_iter().find(|state| state.outcome(1) == Some(&Ok(Answer::Done))).expect("it may");
     assert_eq!(saved.run(3, Operation::EventSet { object: 0 }), Some(Ok(Answer::Signaled(false))));
 }
+
+const A: Name = Name::exactly("a");
+
+fn create(name: Name, value: Value) -> Operation {
+    Operation::CreateNamed { name, value }
+}
+
+const EXISTED: Option<Outcome> = Some(Ok(Answer::Named { existed: true }));
+const CREATED: Option<Outcome> = Some(Ok(Answer::Named { existed: false }));
+
+#[test]
+fn a_name_leads_to_the_object_that_was_created_with_it() {
+    let mut state = State::new(4).with_process(0).with_process(1);
+    assert_eq!(state.run(0, create(A, event(false, false))), CREATED);
+    assert_eq!(state.run(1, create(A, event(true, true))), EXISTED);
+    assert_eq!(state.run(1, Operation::EventSet { object: BY_NAME }), Some(Ok(Answer::Signaled(false))));
+    assert_eq!(state.run(0, Operation::EventRead { object: BY_NAME }), Some(Ok(Answer::Event(false, true))));
+    assert_eq!(state.run(2, create(A, semaphore(0))), Some(Err(Error::OtherKind)));
+    let open = |name| Operation::OpenNamed { name, like: event(false, false) };
+    assert_eq!(state.run(2, open(Name::exactly("A"))), Some(Err(Error::NoSuchName)));
+    assert_eq!(state.run(2, open(Name::in_any_case("A"))), Some(Ok(Answer::Done)));
+}
+
+#[test]
+fn a_name_ends_with_its_object_and_a_permanent_object_does_not() {
+    let mut state = State::new(4).with_process(0).with_process(1);
+    assert_eq!(state.run(0, create(A, event(false, false))), CREATED);
+    let mut state = state.die(0).remove(0);
+    assert_eq!(state.run(1, create(A, event(false, false))), CREATED);
+    assert_eq!(state.run(1, Operation::MakePermanent { object: BY_NAME }), Some(Ok(Answer::Done)));
+    let mut state = state.die(1).remove(0);
+    assert_eq!(state.run(2, create(A, event(false, false))), EXISTED);
+    assert_eq!(state.run(2, Operation::Release { object: BY_NAME }), Some(Ok(Answer::Done)));
+    assert_eq!(state.run(2, Operation::MakeTemporary { object: BY_NAME }), Some(Ok(Answer::Done)));
+    assert_eq!(state.run(3, create(A, event(false, false))), CREATED);
+}

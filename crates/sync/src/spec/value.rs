@@ -2,6 +2,7 @@
 //! The value of an object of any kind at one instant.
 
 use super::{Event, Mutex, Semaphore};
+use crate::Result;
 
 /// The value of an object at one instant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -13,6 +14,15 @@ pub enum Value {
 }
 
 impl Value {
+    /// The same value, if a new object may have it.
+    pub(super) fn at_start(&self) -> Result<Value> {
+        match *self {
+            Value::Semaphore(Semaphore { count, max }) => Semaphore::new(count, max).map(Value::Semaphore),
+            Value::Mutex(Mutex { owner, count, .. }) => Mutex::new(owner, count).map(Value::Mutex),
+            Value::Event(ref event) => Ok(Value::Event(event.clone())),
+        }
+    }
+
     /// Returns true if a wait by `owner` could acquire the object.
     pub fn available(&self, owner: u32) -> bool {
         match self {

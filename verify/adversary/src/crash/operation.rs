@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ntux_platform::clock;
 use ntux_sync::spec::{self, Answer, Outcome};
-use ntux_sync::{Arena, Deadline, Error, Gone, New, Object, Result, Waiter};
+use ntux_sync::{Arena, Deadline, Error, Gone, Kind, Name, New, Object, Result, Waiter};
 
 use super::board::Board;
 use super::passing::{receive, send};
@@ -44,6 +44,14 @@ pub enum Operation {
     Hold(u8),
     /// Makes a mutex that it owns, and releases it; then it unlocks it.
     ReleaseOwned,
+    /// Creates an event by its name, or opens it, sets it, and keeps it.
+    NameAndKeep,
+    /// The same, and releases it.
+    NameAndRelease,
+    /// The same, and makes it permanent before, and temporary again.
+    NameForGood,
+    /// Creates the event by its name, or opens it; whoever does so a second time gets the same. Releases it.
+    FindName,
     Adopt(u8),
     Close(u8),
     Release(u8, u32),
@@ -205,6 +213,13 @@ impl Operation {
     }
 }
 
+/// The event that operations name.
+const EVENT: New = New::Event { manual: true, signaled: false };
+
+fn event_name() -> Result<Name<'static>> {
+    Name::new("the event of the harness")
+}
+
 /// A thread that performs operations.
 pub struct Performer<'a> {
     pub arena: &'a Arena,
@@ -240,6 +255,15 @@ impl<'a> Performer<'a> {
             }
             Operation::Hold(number) => arena.hold(object(number)).map(|()| Answer::Done),
             Operation::ReleaseOwned => self.release_owned(),
+            Operation::NameAndKeep => self.name().map(|_| Answer::Done),
+            Operation::NameAndRelease => arena.release(self.name()?).map(|()| Answer::Done),
+            Operation::NameForGood => {
+                let event = self.name()?;
+                arena.make_permanent(event)?;
+                arena.release(event)?;
+                arena.make_temporary(event).map(|()| Answer::Done)
+            }
+            Operation::FindName => self.find_name(),
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
             Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),
             Operation::Release(number, units) => {
@@ -326,6 +350,27 @@ impl<'a> Performer<'a> {
         self.arena.release(mutex)?;
         self.arena.mutex_unlock(&self.waiter, mutex, OWNER)?;
         self.arena.mutex_unlock(&self.waiter, mutex, OWNER).map(|_| Answer::Done)
+    }
+
+    /// The event with the name of the harness, which is set now, and held by this process once more.
+    fn name(&self) -> Result<Object> {
+        let (event, _) = self.arena.create_named(&self.waiter, event_name()?, EVENT)?;
+        self.arena.event_set(&self.waiter, event)?;
+        Ok(event)
+    }
+
+    fn find_name(&self) -> Outcome {
+        let (arena, waiter) = (self.arena, &self.waiter);
+        let (event, existed) = arena.create_named(waiter, event_name()?, EVENT)?;
+        let is_new = arena.event_read(waiter, event)? == (true, false);
+        let again = arena.create_named(waiter, event_name()?, EVENT)?;
+        let opened = arena.open_named(event_name()?, Kind::ManualEvent)?;
+        arena.event_set(waiter, event)?;
+        for _ in 0..3 {
+            arena.release(event)?;
+        }
+        let is_right = (existed || is_new) && again == (event, true) && opened == event;
+        if is_right { Ok(Answer::Done) } else { Err(Error::Corrupt) }
     }
 
     /// Objects that can be had, which are events that nobody has set.

@@ -254,6 +254,10 @@ pub const SCENARIOS: &[Scenario] = &[
     with(&[FIRST], plain("hold-waited-for", &[AUTO], HoldOnce(0))),
     Scenario { left_by_the_dead: Some(Hold(0)), ..plain("hold-beside-the-dead", &[AUTO], HoldOnce(0)) },
     Scenario { orphans: &[AUTO], ..plain("hold-what-the-dead-made", &[], HoldOnce(0)) },
+    Scenario { sweep: SweepNew, ..plain("name", &[], NameAndKeep) },
+    Scenario { sweep: SweepNew, ..plain("name-and-release", &[], NameAndRelease) },
+    Scenario { sweep: SweepNew, ..plain("name-for-good", &[], NameForGood) },
+    Scenario { sweep: SweepNew, left_by_the_dead: Some(NameAndKeep), ..plain("name-of-the-dead", &[], NameAndRelease) },
     Scenario { is_long: true, ..plain("exhaust", &[], Exhaust) },
     Scenario {
         cold: true,
@@ -309,6 +313,7 @@ impl Scenario {
         let poll = Operation::Wait(Wait::any(&[0], second, Until::Now));
         match self.objects.first() {
             None if self.dead_processes > 0 => vec![CreateAndUse(AUTO)],
+            None if self.operation == NameAndKeep => vec![FindName],
             None => Vec::new(),
             Some(New::Semaphore { .. }) => vec![ReadSemaphore(0), Release(0, 1), poll],
             Some(New::Mutex { .. }) => vec![ReadMutex(0), Kill(0, VICTIM), poll],
@@ -323,6 +328,8 @@ impl Scenario {
         // A stopped victim has its objects still.
         let is_of_objects = self.sweep == SweepDescriptors || self.sweep == SweepNew;
         operations.extend(is_of_objects.then_some(self.sweep));
+        let names = matches!(self.operation, NameAndKeep | NameAndRelease | NameForGood);
+        operations.extend(names.then_some(FindName));
         for (object, new) in (0..).zip(self.objects.iter().chain(self.orphans)) {
             match new {
                 New::Semaphore { .. } => operations.extend([ReadSemaphore(object), Release(object, 1), poll(object)]),

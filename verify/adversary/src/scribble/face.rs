@@ -2,15 +2,19 @@
 //! Performs an operation through one of the faces: the core, the Rust crate, the C library.
 
 use core::ffi::c_int;
+use std::ffi::CString;
 use std::os::fd::AsRawFd;
 
 use ntux::{Arena, Event, MutexObject, Semaphore};
 // Defines the C functions.
 use ntux_capi as _;
-use ntux_sync::{Deadline, Error, New, Object};
+use ntux_sync::{Deadline, Error, Kind, Name, New, Object};
 use ntux_testkit::c;
 
 use super::operation::{Operation, Outcome, Wait};
+
+/// The names that operations use.
+const NAMES: [&str; 3] = ["a", "Global\\event", "a name of more bytes than four words of a text have"];
 
 /// The faces that offer the operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +64,16 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         Operation::Adopt(object) => core.adopt(*object).into(),
         Operation::Hold(object) => core.hold(*object).into(),
         Operation::LetGo(object) => core.release(*object).into(),
+        Operation::CreateNamed(name, new) => Name::new(NAMES[usize::from(*name)])
+            .and_then(|name| core.create_named(waiter, name, *new))
+            .map(|made| made.0)
+            .into(),
+        Operation::OpenNamed(name, like) => {
+            let name = Name::new(NAMES[usize::from(*name)]).map(Name::ignoring_case);
+            name.and_then(|name| core.open_named(name, kind(*like))).into()
+        }
+        Operation::SetPermanent(object, true) => core.make_permanent(*object).into(),
+        Operation::SetPermanent(object, false) => core.make_temporary(*object).into(),
         Operation::Kind(object) => core.kind(*object).map(drop).into(),
         Operation::Release(object, count) => core.semaphore_release(waiter, *object, *count).map(drop).into(),
         Operation::SemaphoreRead(object) => core.semaphore_read(waiter, *object).map(drop).into(),
@@ -83,6 +97,14 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         Operation::Attach => attach(arena).into(),
         Operation::Join => join(arena).into(),
     })
+}
+
+fn kind(like: New) -> Kind {
+    match like {
+        New::Semaphore { .. } => Kind::Semaphore,
+        New::Mutex { .. } => Kind::Mutex,
+        New::Event { .. } => Kind::AutoEvent,
+    }
 }
 
 /// Makes an object behind a descriptor, asks the descriptor what it is, and closes it.
@@ -187,6 +209,17 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
             Operation::EventRead(object) => (functions.event_read)(handle, object.0, word, other),
             Operation::WaitAny(wait) => c_wait(functions.wait_any, handle, wait, deadline, word),
             Operation::WaitAll(wait) => c_wait(functions.wait_all, handle, wait, deadline, word),
+            Operation::CreateNamed(name, new) => c_create_named(functions, handle, *name, *new, object, word),
+            Operation::OpenNamed(name, like) => {
+                let kind = match like {
+                    New::Semaphore { .. } => 1,
+                    New::Mutex { .. } => 2,
+                    New::Event { .. } => 3,
+                };
+                (functions.object_open_named)(handle, c_name(*name).as_ptr(), 1, kind, object)
+            }
+            Operation::SetPermanent(object, true) => (functions.object_make_permanent)(handle, object.0),
+            Operation::SetPermanent(object, false) => (functions.object_make_temporary)(handle, object.0),
             Operation::Attach => c_attach(arena),
             Operation::CreateDescriptor(_) | Operation::Kind(_) | Operation::Retire | Operation::Join => return None,
         }
@@ -195,6 +228,39 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
     // SAFETY: a place of this function.
     let made = unsafe { *object };
     Some(Done { outcome: Outcome(-result), created: (result == 0 && made != 0).then_some(Object(made)) })
+}
+
+fn c_name(name: u8) -> CString {
+    CString::new(NAMES[usize::from(name)]).expect("a name has no zero")
+}
+
+/// # Safety
+///
+/// The arena is attached, and the places may be written.
+unsafe fn c_create_named(
+    functions: c::Functions,
+    arena: *const c::Arena,
+    name: u8,
+    new: New,
+    object: *mut u64,
+    existed: *mut u32,
+) -> c_int {
+    let name = c_name(name);
+    // SAFETY: by the contract; the name is a string.
+    unsafe {
+        match new {
+            New::Semaphore { count, max } => {
+                (functions.semaphore_create_named)(arena, name.as_ptr(), 0, count, max, object, existed)
+            }
+            New::Mutex { owner, count } => {
+                (functions.mutex_create_named)(arena, name.as_ptr(), 0, owner, count, object, existed)
+            }
+            New::Event { manual, signaled } => {
+                let (manual, signaled) = (manual.into(), signaled.into());
+                (functions.event_create_named)(arena, name.as_ptr(), 0, manual, signaled, object, existed)
+            }
+        }
+    }
 }
 
 /// # Safety

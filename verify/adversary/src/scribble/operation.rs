@@ -14,6 +14,10 @@ pub enum Operation {
     Adopt(Object),
     Hold(Object),
     LetGo(Object),
+    /// One of a few names.
+    CreateNamed(u8, New),
+    OpenNamed(u8, New),
+    SetPermanent(Object, bool),
     Kind(Object),
     Release(Object, u32),
     SemaphoreRead(Object),
@@ -45,7 +49,7 @@ pub struct Wait {
 }
 
 /// The names of the operations, in their order.
-pub const NAMES: [&str; 21] = [
+pub const NAMES: [&str; 24] = [
     "create",
     "create_descriptor",
     "close",
@@ -67,6 +71,9 @@ pub const NAMES: [&str; 21] = [
     "join",
     "hold",
     "let_go",
+    "create_named",
+    "open_named",
+    "set_permanent",
 ];
 
 /// What an operation can come to.
@@ -132,6 +139,9 @@ impl Operation {
             Operation::Join => 18,
             Operation::Hold(_) => 19,
             Operation::LetGo(_) => 20,
+            Operation::CreateNamed(..) => 21,
+            Operation::OpenNamed(..) => 22,
+            Operation::SetPermanent(..) => 23,
         }
     }
 
@@ -143,7 +153,7 @@ impl Operation {
     /// Any operation, mostly on one of `known`.
     pub fn random(rng: &mut Rng, known: &[Object]) -> Operation {
         let object = object(rng, known);
-        match rng.u32(0..45) {
+        match rng.u32(0..51) {
             0..4 => Operation::Create(new(rng)),
             4 => Operation::CreateDescriptor(new(rng)),
             5 => Operation::Close(object),
@@ -164,7 +174,10 @@ impl Operation {
             39 => Operation::Attach,
             40 => Operation::Join,
             41..43 => Operation::Hold(object),
-            _ => Operation::LetGo(object),
+            43..45 => Operation::LetGo(object),
+            45..48 => Operation::CreateNamed(rng.u32(0..3) as u8, new(rng)),
+            48..50 => Operation::OpenNamed(rng.u32(0..3) as u8, new(rng)),
+            _ => Operation::SetPermanent(object, rng.u32(0..2) == 0),
         }
     }
 

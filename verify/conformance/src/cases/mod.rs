@@ -15,6 +15,7 @@ mod instance;
 #[cfg(target_os = "linux")]
 mod ioctl;
 mod mutex;
+mod names;
 mod order;
 #[cfg(target_os = "linux")]
 mod pointers;
@@ -39,6 +40,7 @@ pub(crate) const LISTS: &[&[Case]] = &[
     order::CASES,
     processes::CASES,
     holds::CASES,
+    names::CASES,
 ];
 
 /// What is about the device.

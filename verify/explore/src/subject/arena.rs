@@ -4,8 +4,8 @@
 use std::cell::{Cell, RefCell};
 
 use ntux_sync::WAIT_MAX;
-use ntux_sync::spec::{Answer, Event, Id, Operation, Outcome, ThreadId, Value, Wait};
-use ntux_sync::{Arena, Capacity, Deadline, Error, Object, Signal, Waiter};
+use ntux_sync::spec::{self, Answer, BY_NAME, Event, Id, Operation, Outcome, ThreadId, Value, Wait};
+use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Name, New, Object, Signal, Waiter};
 
 use super::Subject;
 use crate::program::{Call, Program};
@@ -17,6 +17,8 @@ const FAR: Deadline = Deadline::Monotonic(1 << 62);
 const NO_OBJECT: Object = Object(u64::MAX);
 /// Objects that one program may have.
 const OBJECTS_MAX: usize = 8;
+/// Threads that a program may have, with the observer.
+const THREADS_MAX: usize = 8;
 
 /// Places that are taken for ever: an arena has two chunks for each place, and these are for the others' wait sets.
 const SQUATTERS: u32 = 8;
@@ -35,6 +37,8 @@ pub struct ArenaSubject {
     objects: [Cell<Object>; OBJECTS_MAX],
     at_start: usize,
     created: Cell<usize>,
+    /// What each thread got by name last.
+    by_name: [Cell<Object>; THREADS_MAX],
     /// Not part of the program: each thread takes its place in the arena with a wait for this.
     bell: Object,
     waiters: RefCell<Vec<*mut Waiter>>,
@@ -107,6 +111,7 @@ impl ArenaSubject {
             objects,
             at_start,
             created: Cell::new(0),
+            by_name: [const { Cell::new(NO_OBJECT) }; THREADS_MAX],
             bell,
             waiters,
             enrolled,
@@ -133,6 +138,23 @@ impl ArenaSubject {
         self.objects[number].set(object);
         self.created.set(self.created.get() + 1);
         Ok(Answer::Created(number))
+    }
+
+    /// Gets an object by its name, if the operation is that.
+    fn by_name(&self, thread: ThreadId, operation: &Operation) -> Option<Outcome> {
+        let got = match *operation {
+            Operation::CreateNamed { name, ref value } => named(name)
+                .and_then(|name| self.arena.create_named(self.waiter(thread), name, new(value)))
+                .map(|(object, existed)| (object, Answer::Named { existed })),
+            Operation::OpenNamed { name, ref like } => named(name)
+                .and_then(|name| self.arena.open_named(name, kind(like)))
+                .map(|object| (object, Answer::Done)),
+            _ => return None,
+        };
+        Some(got.map(|(object, answer)| {
+            self.by_name[thread].set(object);
+            answer
+        }))
     }
 
     fn waiter(&self, thread: ThreadId) -> &Waiter {
@@ -170,6 +192,7 @@ impl Subject for ArenaSubject {
     fn begin(&self) {
         self.forget_waiters();
         self.created.set(0);
+        self.by_name.iter().for_each(|object| object.set(NO_OBJECT));
         self.objects[self.at_start..].iter().for_each(|object| object.set(NO_OBJECT));
     }
 
@@ -190,6 +213,9 @@ impl Subject for ArenaSubject {
 
     fn call(&self, thread: ThreadId, call: &Call) -> Outcome {
         let deadline = if call.deadline { FAR } else { Deadline::Never };
+        if let Some(outcome) = self.by_name(thread, &call.operation) {
+            return outcome;
+        }
         if let Some(value) = call.operation.creates() {
             return self.create(thread, &value);
         }
@@ -203,7 +229,11 @@ impl Subject for ArenaSubject {
                 buried.map(|()| Answer::Done)
             };
         }
-        let objects = self.objects.each_ref().map(Cell::get);
+        let mut objects = [NO_OBJECT; OBJECTS_MAX + 1];
+        objects
+            .iter_mut()
+            .zip(self.objects.iter().chain([&self.by_name[thread]]))
+            .for_each(|(to, from)| *to = from.get());
         let outcome = (self.perform)(&self.arena, self.waiter(thread), &objects, &call.operation, deadline);
         match call.operation {
             Operation::EventRead { object } if outcome.is_ok() => self.with_creator(object, outcome),
@@ -240,10 +270,38 @@ pub fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Result<Object, E
     }
 }
 
+/// The name, as the arena takes it.
+pub fn named(name: spec::Name) -> Result<Name<'static>, Error> {
+    let exactly = Name::new(name.text.as_bytes())?;
+    Ok(if name.ignores_case { exactly.ignoring_case() } else { exactly })
+}
+
+fn kind(value: &Value) -> Kind {
+    match value {
+        Value::Semaphore(_) => Kind::Semaphore,
+        Value::Mutex(_) => Kind::Mutex,
+        Value::Event(_) => Kind::AutoEvent,
+    }
+}
+
+fn new(value: &Value) -> New {
+    match *value {
+        Value::Semaphore(ref semaphore) => New::Semaphore { count: semaphore.count, max: semaphore.max },
+        Value::Mutex(ref mutex) => New::Mutex { owner: mutex.owner, count: mutex.count },
+        Value::Event(ref event) => New::Event { manual: event.manual, signaled: event.signaled },
+    }
+}
+
 /// How calls are made: [`perform`], or something wrong that a test must notice.
 pub type Perform = fn(&Arena, &Waiter, &[Object], &Operation, Deadline) -> Outcome;
 
-/// Makes a call that creates nothing. The model's object numbers are places in `objects`.
+/// The object with this number of the model: a place in `objects`. The last one is what the thread got by name.
+fn handle(objects: &[Object], object: Id) -> Object {
+    let place = if object == BY_NAME { objects.len().wrapping_sub(1) } else { object };
+    objects.get(place).copied().unwrap_or(NO_OBJECT)
+}
+
+/// Makes a call that creates nothing.
 pub fn perform(
     arena: &Arena,
     waiter: &Waiter,
@@ -251,7 +309,7 @@ pub fn perform(
     operation: &Operation,
     deadline: Deadline,
 ) -> Outcome {
-    let handle = |object: Id| objects.get(object).copied().unwrap_or(NO_OBJECT);
+    let handle = |object: Id| handle(objects, object);
     match *operation {
         Operation::SemaphoreRelease { object, units } => {
             arena.semaphore_release(waiter, handle(object), units).map(Answer::Count)
@@ -276,10 +334,13 @@ pub fn perform(
         Operation::Adopt { object } => arena.adopt(handle(object)).map(|()| Answer::Done),
         Operation::Hold { object } => arena.hold(handle(object)).map(|()| Answer::Done),
         Operation::Release { object } => arena.release(handle(object)).map(|()| Answer::Done),
+        Operation::MakePermanent { object } => arena.make_permanent(handle(object)).map(|()| Answer::Done),
+        Operation::MakeTemporary { object } => arena.make_temporary(handle(object)).map(|()| Answer::Done),
         Operation::Wait(ref wait) => perform_wait(arena, waiter, handle, wait, deadline),
         Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => {
             unreachable!("programs create their objects before they begin")
         }
+        Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => unreachable!("see `by_name`"),
         Operation::BuryThread { .. } | Operation::BuryProcess { .. } => unreachable!("a supervisor's, see `bury`"),
     }
 }
@@ -292,7 +353,7 @@ pub fn perform_at_once_first(
     operation: &Operation,
     deadline: Deadline,
 ) -> Outcome {
-    let handle = |object: Id| objects.get(object).copied().unwrap_or(NO_OBJECT);
+    let handle = |object: Id| handle(objects, object);
     let signal = |object, signal| arena.signal_at_once(waiter, handle(object), signal);
     let done = match *operation {
         Operation::SemaphoreRelease { object, units } => signal(object, Signal::Release(units)).map(Answer::Count),

@@ -210,6 +210,30 @@ const EQUIVALENT: &[Equivalent] = &[
         why: "nothing is loaded after it; an exchange of the place follows, or an entry of a wait that is over stays",
     },
     Equivalent {
+        accesses: &[("names::group", None), ("names::used_group", None)],
+        why: "the bit says that a page has memory, which the system gives at once; who does not see it makes sure again, or looks for \
+              no name of which it was told, since with that it would have acquired the bit",
+    },
+    Equivalent {
+        accesses: &[
+            ("names::settled: let head", Some("wide load: acquire")),
+            ("names::settled: let word", None),
+            ("names::settled: let _", None),
+            ("names::announce_name", Some("exchange: acq_rel")),
+            ("names::announce_name", Some("exchange: release")),
+            ("names::announce_name", Some("refused exchange: relaxed")),
+        ],
+        why: "the head is exchanged, which refuses an old one, and each exchange passes on what all before it had released. Whoever has \
+              acquired a head sees no older words of places than those who announced up to then; and one who was told of a name \
+              has acquired the head that announced it",
+    },
+    Equivalent {
+        accesses: &[("names::reserve_if", None), ("names::hold_named", None), ("names::is", None)],
+        why: "a place is exchanged, which refuses an old word, and only if its object is over; the object that is found is held by an \
+              exchange, which is refused if it is over. So an old word, or a text that is not the word's, is passed by, and then the \
+              head is another one (I-name-1, I-name-3)",
+    },
+    Equivalent {
         accesses: &[
             ("liveness::lineage", None),
             ("protection::page_size", None),

@@ -138,3 +138,15 @@ fn the_last_holder_is_known_until_its_place_is_needed() {
     assert!(ended.is_ended() && ended.are_nobodys() && !ended.of_keeper(1).is_ended());
     assert_ne!(ended.of_keeper(1).0 >> SEQUENCE_SHIFT, ended.0 >> SEQUENCE_SHIFT, "the sequence goes on");
 }
+
+#[test]
+fn a_permanent_object_is_not_nobodys() {
+    let held = Holds(0).of_keeper(7);
+    let released = held.permanent().released_by(7).expect("it holds it");
+    assert!(released.is_permanent() && !released.are_nobodys() && !released.is_ended());
+    assert!(released.temporary().are_nobodys());
+    // Whatever else happens to its holds.
+    let others = released.held_by(9, NOBODY).with_last(7).buried(9, true);
+    assert!(others.is_permanent() && !others.has(9));
+    assert!(!Holds(u128::MAX).of_keeper(7).is_permanent());
+}
