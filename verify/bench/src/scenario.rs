@@ -8,6 +8,8 @@ pub(crate) mod foreign;
 pub(crate) mod growth;
 #[cfg(linux_calls)]
 pub(crate) mod memory;
+#[cfg(linux_calls)]
+pub(crate) mod named;
 pub(crate) mod names;
 #[cfg(linux_calls)]
 pub(crate) mod observed;

@@ -86,7 +86,7 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 8] = [
 ];
 
 /// The rows of one peer only: group, scenario, peer.
-const SINGLE: [(&str, &str, &str); 14] = [
+const SINGLE: [(&str, &str, &str); 18] = [
     ("contended", "mutex lock + unlock, two threads", "adaptive futex"),
     ("contended", "ping-pong round trip, two processes", "adaptive futex"),
     ("contended", "mutex lock + unlock, two threads", "parking_lot"),
@@ -98,6 +98,10 @@ const SINGLE: [(&str, &str, &str); 14] = [
     ("yardsticks", "one 128-bit compare-exchange", "machine"),
     ("memory", "bytes for each object", "ntux Rust"),
     ("memory", "bytes for each waiting thread", "ntux Rust"),
+    ("growth", "named open + close", "ntux Rust"),
+    ("growth", "named open + close", "shm_open + pthread"),
+    ("growth", "named open + close, another process has it", "ntux Rust"),
+    ("growth", "named open + close, another process has it", "shm_open + pthread"),
     ("foreign", "ioctl of a socket", "without ntux"),
     ("foreign", "fcntl of a socket", "without ntux"),
     ("foreign", "close of a socket's duplicate", "without ntux"),

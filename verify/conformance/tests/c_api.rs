@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use libloading::Library;
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    Deadline, EBADF, EINVAL, EOWNERDEAD, Errno, Event, Face, Mutex, Name, New, Object, Outcome, POISON, Satisfied,
-    Semaphore, Wait,
+    Deadline, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, Errno, Event, Face, Mutex, Name, New, Object, Outcome, POISON,
+    Satisfied, Semaphore, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
@@ -107,6 +107,11 @@ fn outcome(result: i32) -> Outcome<()> {
         error if error < 0 => Err(Errno(-error)),
         other => panic!("neither 0 nor a negative error number: {other}"),
     }
+}
+
+/// The same of a function for names, which tells another kind apart on every face.
+fn outcome_of_name(result: i32) -> Outcome<()> {
+    if result == -libc::EPROTOTYPE { Err(EPROTOTYPE) } else { outcome(result) }
 }
 
 /// An attached arena.
@@ -260,7 +265,7 @@ impl Face for C {
         let (mut object, mut existed) = (u64::MAX, u32::MAX);
         let (arena, name, c) = (self.arena, text.as_ptr(), functions());
         // SAFETY: the arena is attached, the string ends, and there are two places.
-        let created = outcome(unsafe {
+        let created = outcome_of_name(unsafe {
             match new {
                 New::Semaphore { count, max } => {
                     (c.semaphore_create_named)(arena, name, flags, count, max, &mut object, &mut existed)
@@ -288,7 +293,7 @@ impl Face for C {
         };
         // SAFETY: the arena is attached, the string ends, and there is a place.
         let open = unsafe { (functions().object_open_named)(self.arena, text.as_ptr(), flags, kind, &mut object) };
-        outcome(open).map(|()| Object(object))
+        outcome_of_name(open).map(|()| Object(object))
     }
 
     fn set_permanent(&self, object: Object, permanent: bool) -> Outcome<()> {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs, each made from a seed, or from a seed and a list of calls to leave out.
 
-use ntux_sync::spec::{Id, ThreadId, Value};
+use ntux_sync::spec::{BY_NAME, Id, Name, ThreadId, Value};
 
 use crate::program::{
-    Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_sem, hold, kill, manual,
-    mutex, pulse, read, rel, release, reset, sem, set, unlock,
+    Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_named, create_sem, hold,
+    kill, manual, mutex, open, permanent, pulse, read, rel, release, reset, sem, set, temporary, unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;
@@ -14,12 +14,16 @@ use crate::subject::ArenaSubject;
 const OBJECTS: usize = 4;
 /// Owns mutexes from the start, and is no thread.
 const GHOST: u32 = 9;
+/// The name that threads use, in programs that have one.
+const NAME: Name = Name::exactly("a");
+/// Threads that may create an object by that name: the explorer's group of names has two places, and each may reserve one.
+const NAMERS: usize = 2;
 /// A call that is left out: its thread, and its place there.
 pub type Omitted = (ThreadId, usize);
 
 /// The program of a seed, without some of its calls.
 pub fn program(seed: u64, omitted: &[Omitted]) -> Program {
-    let mut program = Draft::new(Random::new(seed)).program();
+    let mut program = Draft::new(Random::new(seed), seed % 8 == 1).program();
     for (thread, calls) in program.threads.iter_mut().enumerate() {
         let mut place = 0..;
         calls.retain(|_| !omitted.contains(&(thread, place.next().expect("it has no end"))));
@@ -64,13 +68,18 @@ struct Draft {
     one_owner: bool,
     /// Its process may die, and what belongs to it then goes.
     own_process: Option<ThreadId>,
+    /// What the object with the name is like, if there is one. Nobody creates objects without a name then.
+    named: Option<Value>,
+    /// Calls that may create it.
+    namings: u32,
 }
 
 impl Draft {
-    fn new(mut random: Random) -> Self {
+    fn new(mut random: Random, has_name: bool) -> Self {
         let objects = (0..1 + random.below(OBJECTS)).map(|_| object(&mut random)).collect();
         let one_owner = random.one_in(3);
-        Self { random, objects, created: Vec::new(), creator: None, one_owner, own_process: None }
+        let named = has_name.then(|| named(&mut random));
+        Self { random, objects, created: Vec::new(), creator: None, one_owner, own_process: None, named, namings: 0 }
     }
 
     fn program(mut self) -> Program {
@@ -80,11 +89,14 @@ impl Draft {
         let inherited = dies && dead != heir && self.random.one_in(2);
         let buried = inherited && self.random.one_in(2);
         self.own_process = buried.then_some(dead);
-        self.creator =
-            self.random.one_in(3).then(|| self.random.below(threads)).filter(|&it| Some(it) != self.own_process);
+        self.creator = self
+            .random
+            .one_in(3)
+            .then(|| self.random.below(threads))
+            .filter(|&it| Some(it) != self.own_process && self.named.is_none());
         let calls: Vec<Vec<Call>> = (0..threads).map(|thread| self.calls(thread)).collect();
         let calls: Vec<&[Call]> = calls.iter().map(Vec::as_slice).collect();
-        let room = self.created.len() as u32;
+        let room = self.created.len() as u32 + self.namings;
         let program = Program { room, ..Program::new("", &self.objects, &calls) };
         let program = match (dies, inherited, buried) {
             (false, ..) => program,
@@ -105,6 +117,9 @@ impl Draft {
     }
 
     fn call(&mut self, thread: ThreadId) -> Call {
+        if self.named.is_some() && Some(thread) != self.own_process && self.random.one_in(2) {
+            return self.by_name(thread);
+        }
         let object = self.some_object();
         match self.random.below(24) {
             0..12 => self.wait(thread),
@@ -117,6 +132,23 @@ impl Draft {
                 _ => release(object),
             },
             _ => self.signal(thread, object),
+        }
+    }
+
+    /// Gets the object with the name, or has to do with the one that the thread got.
+    fn by_name(&mut self, thread: ThreadId) -> Call {
+        let like = self.value(BY_NAME);
+        match self.random.below(12) {
+            0..4 if thread < NAMERS => {
+                self.namings += 1;
+                create_named(NAME, &like)
+            }
+            0..5 => open(NAME, &like),
+            5 => release(BY_NAME),
+            6 => (self.random.pick::<fn(Id) -> Call>(&[hold, close, permanent, temporary]))(BY_NAME),
+            7 => read(BY_NAME, &like),
+            8..10 => self.signal(thread, BY_NAME),
+            _ => any(&[BY_NAME, 0]).by(self.owner(thread)).timed(),
         }
     }
 
@@ -138,7 +170,10 @@ impl Draft {
 
     /// What the object is; now and then something else.
     fn value(&mut self, object: Id) -> Value {
-        let known = self.objects.iter().chain(&self.created).nth(object).cloned();
+        let known = match object {
+            BY_NAME => self.named.clone(),
+            _ => self.objects.iter().chain(&self.created).nth(object).cloned(),
+        };
         known.filter(|_| !self.random.one_in(40)).unwrap_or_else(|| self::object(&mut self.random))
     }
 
@@ -196,6 +231,16 @@ impl Draft {
     }
 }
 
+/// What a new object may be like.
+fn named(random: &mut Random) -> Value {
+    match random.below(4) {
+        0 => manual(false),
+        1 => sem(random.below(3) as u32),
+        2 => mutex(1, 1),
+        _ => auto(false),
+    }
+}
+
 fn object(random: &mut Random) -> Value {
     match random.below(12) {
         0..4 => auto(random.one_in(3)),
@@ -232,7 +277,7 @@ mod tests {
             .collect();
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 17, "{names:?}");
+        assert_eq!(names.len(), 21, "{names:?}");
         let waits = || calls.iter().filter_map(|call| call.operation.wait().map(|wait| (call, wait)));
         let occurs = |what: fn(&(&Call, &ntux_sync::spec::Wait)) -> bool| waits().any(|wait| what(&wait));
         assert!(occurs(|(_, wait)| wait.all && wait.alert.is_some() && wait.objects.len() >= 3));

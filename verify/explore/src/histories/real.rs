@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use ntux_platform::clock::monotonic_ns;
-use ntux_sync::spec::{Outcome, ThreadId};
+use ntux_sync::spec::{Operation, Outcome, ThreadId};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 
 use super::generator;
@@ -46,13 +46,14 @@ fn report(seed: u64, program: &Program, records: &[Record], what: &str) -> Strin
 }
 
 /// The program of this seed, as far as threads of the operating system can run it: nobody dies or is interrupted, and
-/// nothing is created. A wait without a deadline has an alert that somebody is sure to set.
+/// nothing is created or got by its name. A wait without a deadline has an alert that somebody is sure to set.
 fn program(seed: u64) -> Program {
     let random = generator::program(seed, &[]);
     let bell = random.objects.len();
     let objects = [random.objects.as_slice(), &[manual(false)]].concat();
-    let exists =
-        |call: &&Call| call.operation.creates().is_none() && call.operation.objects().iter().all(|&id| id < bell);
+    let is_named =
+        |operation: &Operation| operation.creates().is_some() || matches!(operation, Operation::OpenNamed { .. });
+    let exists = |call: &&Call| !is_named(&call.operation) && call.operation.objects().iter().all(|&id| id < bell);
     let ends = |call: &Call| match call.operation.wait() {
         Some(wait) if !call.deadline && !wait.poll && wait.alert.is_none() && !wait.objects.is_empty() => {
             call.clone().alert(bell)
