@@ -112,6 +112,15 @@ static int get_or_stop(ntux_object thing, ntux_object stop, uint32_t owner)
     return index == 1 ? STOPPED : GOT;
 }
 
+/* A mutex by its name: of all processes that call this with one arena, one makes it, and all get the same. */
+static ntux_object journal(void)
+{
+    ntux_object mutex;
+
+    check("name", ntux_mutex_create_named(arena, "journal", 0, 0, 0, &mutex, NULL));
+    return mutex;
+}
+
 static struct queue queue;
 static struct condition condition;
 static int ready, seen;
@@ -148,7 +157,7 @@ int main(void)
     pthread_t consumes, waits[3];
     uint32_t owners[3] = {3, 4, 5};
     void *sum, *result;
-    int i, stopped = 0, locked;
+    int i, stopped = 0, locked, same;
 
     check("arena", ntux_arena_create(1024, 64, &arena));
     queue_init(&queue);
@@ -175,6 +184,8 @@ int main(void)
         stopped += (long)result == STOPPED;
     }
     printf("%d saw the condition, %d were told to stop\n", seen, stopped);
+    same = journal() == journal();
+    printf("its name leads to one mutex: %s\n", same ? "yes" : "no");
     check("detach", ntux_arena_detach(arena));
-    return (long)sum == 500500 && seen == 3 && stopped == 3 && locked == -ETIMEDOUT ? 0 : 1;
+    return (long)sum == 500500 && seen == 3 && stopped == 3 && locked == -ETIMEDOUT && same ? 0 : 1;
 }

@@ -24,6 +24,7 @@ inherited, and told so: yes
 const RECIPES: &str = "\
 the queue gave 500500 in all
 3 saw the condition, 3 were told to stop
+its name leads to one mutex: yes
 ";
 
 const RUNTIME: &str = "\
