@@ -139,6 +139,27 @@ typedef uint64_t ntux_object;
  */
 int ntux_arena_create(uint32_t objects, uint32_t waiters, ntux_arena **arena);
 
+/* Attaches the arena with this name, or creates it, in one step. All processes of the user that open one name share one
+ * arena. It ends when none of them has it any more, however they ended; the name means a new one then. A forked child shares
+ * the arena, but keeps its name from ending only if it opens it itself.
+ *
+ * name      1 to 200 bytes of UTF-8 and a 0; no `/`, and no dot at the start
+ * objects, waiters  as for ntux_arena_create; they count for a new arena only
+ *
+ * Those of ntux_arena_create and ntux_arena_attach, and
+ * -EINVAL   the name is none
+ * -ENOTTY   the file of that name is something else, or the arena is one of another version
+ * -ENOMEM   also if 255 processes have the arena
+ * -EPERM    the directory is another user's, or open to others
+ * -EACCES   the processes that have the arena hide from this one (prctl PR_SET_DUMPABLE);  -EXDEV  they are in other PID
+ *           namespaces: remove the file if they have ended
+ * -ENOSYS   another system than Linux
+ *
+ * The file is $XDG_RUNTIME_DIR/ntux/NAME, or /dev/shm/ntux-UID/NAME without that variable. It says which processes have the
+ * arena; one of them has the memory, which is opened through /proc. Nobody need remove it.
+ */
+int ntux_arena_open(const char *name, uint32_t objects, uint32_t waiters, ntux_arena **arena);
+
 /* As ntux_arena_create, but the arena has no descriptor: it is for the threads of this process, and for children that it
  * forks. A program that closes descriptors which it does not know (closefrom) cannot hit it. Other programs cannot get it:
  * ntux_arena_fd is -EBADF.

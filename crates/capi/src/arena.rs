@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Arenas: create, attach, descriptor, detach.
 
-use core::ffi::c_int;
+use core::ffi::{c_char, c_int};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use ntux::{Arena, Capacity};
 
 use crate::boundary::{self, Place, Refusal, call, call_for_number};
+
+/// A name that is longer is none.
+const NAME_MAX: usize = 255;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_arena_create(objects: u32, waiters: u32, arena: *mut *mut Arena) -> c_int {
@@ -14,6 +17,22 @@ pub unsafe extern "C" fn ntux_arena_create(objects: u32, waiters: u32, arena: *m
         // SAFETY: the header asks for a place that may be written.
         let place = unsafe { Place::required(arena)? };
         place.put(hand_out(Arena::create(Capacity { objects, waiters })?));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_arena_open(
+    name: *const c_char,
+    objects: u32,
+    waiters: u32,
+    arena: *mut *mut Arena,
+) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for a string, and for a place that may be written.
+        let (name, place) = unsafe { (boundary::string(name, NAME_MAX)?, Place::required(arena)?) };
+        let name = core::str::from_utf8(name).map_err(|_| Refusal(libc::EINVAL))?;
+        place.put(hand_out(Arena::open(name, Capacity { objects, waiters })?));
         Ok(())
     })
 }

@@ -25,7 +25,8 @@ use crate::say;
 /// in other containers if you may inspect their processes.
 ///
 /// INODE names an arena; `ntux inspect PID`, with any of its processes, shows its objects. AGE is the time since it was
-/// created, WAIT the number of waiting threads. Below the processes stand the names of objects that have some.
+/// created, WAIT the number of waiting threads. Below the processes stand the name by which they open the arena, if it has
+/// one, and the names of objects that have some.
 ///
 /// The exit status is 0, or 125 if /proc could not be read.
 #[derive(Args)]
@@ -51,6 +52,8 @@ struct List {
 struct Line {
     device: u64,
     inode: u64,
+    /// The name by which processes open it.
+    name: Option<String>,
     age_s: Option<u64>,
     objects: Objects,
     waiting: usize,
@@ -109,6 +112,7 @@ impl Line {
         Ok(Line {
             device: file.device,
             inode: file.inode,
+            name: arena.name.clone(),
             age_s: age_s(arena, &processes),
             objects: Objects::of(&snapshot),
             waiting: snapshot.waiting().count(),
@@ -140,6 +144,9 @@ impl Line {
         }
         let further = " ".repeat(start.len());
         page.push_str(&paragraph(PAGE_WIDTH, &start, &further, &names.join(", ")));
+        if let Some(name) = &self.name {
+            page.push_str(&format!("{further}opened by the name {}\n", printable(name)));
+        }
         if !self.names.is_empty() {
             let mut named: Vec<String> = self.names.iter().take(LISTED).map(|name| printable(name)).collect();
             if self.names.len() > LISTED {

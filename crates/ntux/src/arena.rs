@@ -30,6 +30,37 @@ impl Arena {
         Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::create(capacity)?)) })
     }
 
+    /// Attaches the arena with this name, or creates it, in one step. All processes of the user that open one name share one arena. It ends
+    /// when none of them has it any more, however they ended; the name means a new one then.
+    ///
+    /// A name has 1 to 200 bytes, contains no `/`, and does not begin with a dot. The capacity counts for a new arena only. A forked child
+    /// shares the arena, but keeps its name from ending only if it opens it itself.
+    ///
+    /// ```no_run
+    /// use ntux::{Arena, Capacity, Event, Name, Reset};
+    ///
+    /// let arena = Arena::open("session", Capacity::default())?;
+    /// // In another process:
+    /// let same = Arena::open("session", Capacity::default())?;
+    ///
+    /// let (ready, _) = Event::create_named(&arena, Name::new("ready")?, Reset::Auto, false)?;
+    /// Event::open_named(&same, Name::new("ready")?)?.set()?;
+    /// assert!(ready.read()?.signaled);
+    /// # Ok::<(), ntux::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] for a name or a capacity that none can be; [`Error::NotAnArena`] if the file of that name is
+    /// something else, or the arena is one of another version; [`Error::Exhausted`] also if 255 processes have the arena; [`Error::Os`] with
+    /// `EPERM` if the directory is another user's or open to others, with `EACCES` if the processes that have the arena hide
+    /// from this one, with `EXDEV` if they are in other PID namespaces, and with `ENOSYS` on other systems than Linux.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn open(name: &str, capacity: Capacity) -> Result<Arena> {
+        Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::open(name, capacity)?)) })
+    }
+
     /// Creates an arena without a descriptor: for the threads of this process, and the children that it forks. A program
     /// that closes descriptors which it does not know (`closefrom`) cannot hit it, and no other program gets it.
     ///

@@ -31,7 +31,7 @@ pub mod waiting;
 pub mod watching;
 pub mod without;
 
-pub use contract::{clock, futex, kernel_futex, liveness, memory, processes, protection, robust, to_self};
+pub use contract::{clock, futex, kernel_futex, liveness, meeting, memory, processes, protection, robust, to_self};
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(ntux_simulated_macos)))]
 mod linux;
@@ -58,7 +58,7 @@ compile_error!("no room for this system: CONTRIBUTING.md, \"How to add\", says w
 pub mod error {
     pub use libc::{
         EAGAIN, EBADF, EBUSY, EDOM, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOENT, ENOMEM, ENOSYS, ENOTTY,
-        EOPNOTSUPP, EOVERFLOW, EOWNERDEAD, EPERM, EPROTOTYPE, ETIMEDOUT,
+        EOPNOTSUPP, EOVERFLOW, EOWNERDEAD, EPERM, EPROTOTYPE, ETIMEDOUT, EXDEV,
     };
 }
 

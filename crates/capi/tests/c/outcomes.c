@@ -5,7 +5,9 @@
 #include <ntux.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static int failures, checks;
 
@@ -268,6 +270,37 @@ static void holds(void)
     IS(-EBADF, ntux_object_kind(arena, mutex));
 }
 
+/* Arenas by name, which only Linux has. */
+static void arenas_by_name(void)
+{
+    char directory[] = "/tmp/ntux-outcomes-XXXXXX", path[64];
+    ntux_arena *one, *other;
+    ntux_object event;
+    uint32_t manual, signaled;
+    int result;
+
+    IS(1, mkdtemp(directory) != NULL && setenv("XDG_RUNTIME_DIR", directory, 1) == 0);
+    result = ntux_arena_open("session", 16, 4, &one);
+    if (result != -ENOSYS) {
+        IS(0, result);
+        IS(0, ntux_arena_open("session", 1, 1, &other));
+        IS(0, ntux_event_create(one, 1, 1, &event));
+        IS(0, ntux_event_read(other, event, &manual, &signaled));
+        IS(1, manual == 1 && signaled == 1);
+        IS(0, ntux_arena_detach(one));
+        IS(0, ntux_event_read(other, event, &manual, &signaled));
+        IS(0, ntux_arena_detach(other));
+        IS(0, ntux_arena_open("session", 16, 4, &one));
+        IS(-EBADF, ntux_event_read(one, event, &manual, &signaled));
+        IS(0, ntux_arena_detach(one));
+        snprintf(path, sizeof path, "%s/ntux/session", directory);
+        IS(0, unlink(path));
+        snprintf(path, sizeof path, "%s/ntux", directory);
+        IS(0, rmdir(path));
+    }
+    IS(0, rmdir(directory));
+}
+
 static void names(void)
 {
     ntux_arena *again;
@@ -377,6 +410,7 @@ int main(void)
     arenas();
     holds();
     names();
+    arenas_by_name();
 #ifdef PLANTED
     IS(1, ntux_wait_all(arena, NULL, 0, 0, 7, 0, 0, NULL));
 #endif

@@ -68,6 +68,16 @@ static void arenas(void)
     IS(-EINVAL, ntux_arena_create_private(0, 4, &untouched));
     IS(-EINVAL, ntux_arena_create_private(16, 65537, &untouched));
 
+    IS(-EFAULT, ntux_arena_open("name", 16, 4, NULL));
+    IS(-EFAULT, ntux_arena_open(NULL, 16, 4, &untouched));
+    IS(-EINVAL, ntux_arena_open("name", 16, 4, MISALIGNED(ntux_arena *)));
+    IS(-EINVAL, ntux_arena_open("", 16, 4, &untouched));
+    IS(-EINVAL, ntux_arena_open("..", 16, 4, &untouched));
+    IS(-EINVAL, ntux_arena_open("a/b", 16, 4, &untouched));
+    IS(-EINVAL, ntux_arena_open("\xff", 16, 4, &untouched));
+    IS(-EINVAL, ntux_arena_open("name", 0, 4, &untouched));
+    IS(-EINVAL, ntux_arena_open("name", 16, 65537, &untouched));
+
     IS(-EFAULT, ntux_arena_attach(file, NULL));
     IS(-EINVAL, ntux_arena_attach(file, MISALIGNED(ntux_arena *)));
     IS(-EBADF, ntux_arena_attach(-1, &untouched));

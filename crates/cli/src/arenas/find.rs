@@ -78,6 +78,8 @@ impl fmt::Display for Target {
 /// An arena that can be read.
 pub struct Opened {
     pub view: View,
+    /// Its name, if it was opened by one.
+    pub name: Option<String>,
     /// When its file was made, where the system says so.
     pub created: Option<SystemTime>,
     /// It is a copy, of some moment and perhaps of another machine: what /proc says now is of no use.
@@ -213,7 +215,14 @@ fn open(path: &Path) -> Result<Opened, Refusal> {
         other => unreadable(io::Error::from_raw_os_error(other.errno())),
     })?;
     let created = file.metadata().and_then(|metadata| metadata.created()).ok();
-    Ok(Opened { view, created, is_copy: false })
+    let name = fs::read_link(path).ok().and_then(|link| name_in(link.to_str()?));
+    Ok(Opened { view, name, created, is_copy: false })
+}
+
+/// The name of an arena, as a link to it has it.
+fn name_in(link: &str) -> Option<String> {
+    let name = link.strip_prefix(ARENA)?.strip_prefix(':')?;
+    Some(name.strip_suffix(" (deleted)").unwrap_or(name).to_owned())
 }
 
 /// Why a file cannot be mapped as an arena, by how it begins.
@@ -237,7 +246,7 @@ fn of_file(path: &Path) -> Result<Found, Refusal> {
     let file = open_regular(path).ok().flatten();
     let copies = file.map(|file| copy::arenas(&File::from(file))).unwrap_or_default();
     let views = copies.iter().filter_map(|copy| View::open(copy.as_fd()).ok());
-    let arenas: Vec<Opened> = views.map(|view| Opened { view, created: None, is_copy: true }).collect();
+    let arenas: Vec<Opened> = views.map(|view| Opened { view, name: None, created: None, is_copy: true }).collect();
     if arenas.is_empty() { Err(refusal) } else { Ok(Found::only(arenas)) }
 }
 

@@ -3,6 +3,7 @@
 
 mod descriptions;
 mod long_words;
+mod meetings;
 mod nodes;
 mod processes;
 mod vectors;
@@ -11,6 +12,7 @@ pub mod watching;
 
 pub use descriptions::NoDescriptions;
 pub use long_words::NoLongWords;
+pub use meetings::NoMeetings;
 pub use nodes::NoNodes;
 pub use processes::NoProcesses;
 pub use vectors::NoVectors;

@@ -26,6 +26,7 @@
 //! | vectors | [`kernel_futex::Vectors`] | A table in user space serves waits for several futexes, and requeues, or they are refused. |
 //! | nodes | [`kernel_futex::Nodes`] | Futexes with a memory node are refused. |
 //! | descriptions | [`memory::Descriptions`] | No objects behind descriptors: no drop-in device. |
+//! | meetings | [`meeting::Meetings`] | No arenas by name. |
 //! | ends of others | [`processes::Processes`] | No handles of other processes. |
 //! | memory watches | [`crate::watching`] | Write watches are refused. |
 //!
@@ -39,6 +40,7 @@ pub mod clock;
 pub mod futex;
 pub mod kernel_futex;
 pub mod liveness;
+pub mod meeting;
 pub mod memory;
 pub mod processes;
 pub mod protection;
@@ -53,6 +55,7 @@ pub trait System:
     + kernel_futex::Vectors
     + kernel_futex::Nodes
     + liveness::Identity
+    + meeting::Meetings
     + memory::SharedMemory
     + memory::Locks
     + memory::Descriptions

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 use super::Linux;
@@ -174,7 +174,8 @@ fn memfd(name: &CStr, flags: libc::c_uint) -> io::Result<OwnedFd> {
     owned(unsafe { libc::syscall(libc::SYS_memfd_create, name.as_ptr(), flags) } as libc::c_int)
 }
 
-fn status(fd: BorrowedFd<'_>) -> io::Result<libc::stat> {
+pub(super) fn status(fd: impl AsFd) -> io::Result<libc::stat> {
+    let fd = fd.as_fd();
     let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `status` is a valid place for the answer, which the kernel fills in whole when it returns 0.
     unsafe {

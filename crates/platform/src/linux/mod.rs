@@ -9,6 +9,7 @@ mod futex;
 pub mod interposition;
 mod kernel_futex;
 mod liveness;
+mod meeting;
 mod memory;
 #[cfg_attr(
     not(any(target_env = "gnu", target_env = "musl")),

@@ -18,6 +18,7 @@ use core::fmt::Arguments;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 
 use crate::atomic::Word32;
 use crate::memory::owned;
@@ -135,6 +136,21 @@ impl Entry {
 }
 
 impl Entry {
+    /// Opens what is behind one of its descriptors, if that is the regular file with this inode. It is looked at first: what is opened
+    /// could be a device.
+    ///
+    /// Errors: `ENOENT` if it is another file, or none; `EACCES`.
+    pub(super) fn open_file(self, fd: u32, inode: u64, flags: libc::c_int) -> io::Result<OwnedFd> {
+        let path = self.path(format_args!("fd/{fd}"));
+        let is_it = |status: &std::fs::Metadata| status.is_file() && status.ino() == inode;
+        let opened = match std::fs::metadata(path.to_path()) {
+            Ok(status) if is_it(&status) => File::from(open(&path, flags)?),
+            Ok(_) => return Err(io::ErrorKind::NotFound.into()),
+            Err(error) => return Err(error),
+        };
+        if is_it(&opened.metadata()?) { Ok(opened.into()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
     /// Opens a part of it to read it.
     pub(crate) fn open(self, part: &str) -> io::Result<File> {
         open(&self.path(format_args!("{part}")), libc::O_RDONLY).map(File::from)

@@ -23,7 +23,7 @@ mod sleep;
 mod to_self;
 pub(crate) mod watching;
 
-use crate::absent::{NoDescriptions, NoNodes, NoProcesses, NoVectors, NoWakesAtDeath};
+use crate::absent::{NoDescriptions, NoMeetings, NoNodes, NoProcesses, NoVectors, NoWakesAtDeath};
 use crate::contract::System;
 
 /// macOS, from 13 on.
@@ -47,6 +47,7 @@ impl System for MacOs {
 }
 
 impl NoDescriptions for MacOs {}
+impl NoMeetings for MacOs {}
 impl NoNodes for MacOs {}
 impl NoProcesses for MacOs {}
 impl NoVectors for MacOs {}

@@ -11,6 +11,7 @@ mod waits;
 
 mod descriptors;
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ntux_platform::memory::FileId;
@@ -20,13 +21,16 @@ use crate::format::layout::Capacity;
 use crate::protocol::waiter::{self, Waiter};
 use crate::{Error, Result};
 
+/// What the system shows as the name of an arena without one.
+const UNNAMED: &CStr = c"ntsync";
+
 impl Arena {
     /// Creates an arena and attaches it.
     ///
     /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` if the system refuses memory or a descriptor;
     /// `Os` with EFBIG if the process may not create a file of this length (`RLIMIT_FSIZE`).
     pub fn create(capacity: Capacity) -> Result<Arena> {
-        let fd = Arena::make_file(capacity)?;
+        let fd = Arena::make_file(UNNAMED, capacity)?;
         let mut arena = Arena::over(fd.as_fd())?;
         arena.fd = Some(fd);
         Ok(arena)
@@ -34,7 +38,20 @@ impl Arena {
 
     /// Creates an arena without attaching it. Returns its descriptor, close-on-exec.
     pub fn create_file(capacity: Capacity) -> Result<OwnedFd> {
-        Arena::make_file(capacity)
+        Arena::make_file(UNNAMED, capacity)
+    }
+
+    /// Attaches the arena with this name of the calling user, or creates it, in one step, and keeps its descriptor. A process has it until it
+    /// drops this value. If no living process has the arena, the name means a new one. A forked child has it only if it opens it itself.
+    ///
+    /// A name has 1 to 200 bytes, contains no `/`, and does not begin with a dot. The capacity counts for a new arena only.
+    ///
+    /// Errors: those of [`Arena::create`] and [`Arena::attach`]; `Invalid` also for a name that none can be; `NotAnArena` also if the file of that
+    /// name is something else; `Exhausted` also if 255 processes have it; `Os` with EPERM if the directory is another user's or open to
+    /// others, with EACCES if those who have the arena hide from this process, with EXDEV if they are in other PID namespaces,
+    /// and with ENOSYS on other systems than Linux.
+    pub fn open(name: &str, capacity: Capacity) -> Result<Arena> {
+        Arena::meet(name, capacity)
     }
 
     /// Attaches the arena behind a descriptor and keeps a copy of the descriptor.

@@ -12,6 +12,7 @@ pub(crate) mod claims;
 mod creators;
 pub(crate) mod holds;
 pub(crate) mod lifetime;
+mod meeting;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod peers;
@@ -22,6 +23,7 @@ pub(crate) mod wait_set;
 
 pub(crate) mod descriptor;
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::slice;
 
@@ -59,13 +61,13 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Creates the file of an arena; see [`Arena::create`].
-    pub(crate) fn make_file(capacity: Capacity) -> Result<OwnedFd> {
+    /// Creates the file of an arena; see [`Arena::create`]. The name is for people who look at the process.
+    pub(crate) fn make_file(name: &CStr, capacity: Capacity) -> Result<OwnedFd> {
         if !ntux_platform::atomic::supported() {
             return Err(Error::Os(ntux_platform::error::ENOSYS));
         }
         let layout = Layout::new(capacity).ok_or(Error::Invalid)?;
-        let fd = memory::create(c"ntsync", layout.length).map_err(Error::from_io)?;
+        let fd = memory::create(name, layout.length).map_err(Error::from_io)?;
         let mapping = Mapping::new(fd.as_fd(), size_of::<Header>()).map_err(Error::from_io)?;
         mapping.provide(0, size_of::<Header>()).map_err(Error::from_io)?;
         // SAFETY: the mapping is at least as long as the header, page-aligned, and every byte pattern is a valid
