@@ -16,6 +16,8 @@ const OBJECTS: usize = 4;
 const GHOST: u32 = 9;
 /// The name that threads use, in programs that have one.
 const NAME: Name = Name::exactly("a");
+/// No object has this number.
+const NO_OBJECT: Id = BY_NAME - 1;
 /// Threads that may create an object by that name: the explorer's group of names has two places, and each may reserve one.
 const NAMERS: usize = 2;
 /// A call that is left out: its thread, and its place there.
@@ -162,10 +164,11 @@ impl Draft {
         call
     }
 
-    /// Any object, now and then one that does not exist (yet).
+    /// Any object, now and then one that does not exist (yet). An object with a name has the next number in the model, but none here.
     fn some_object(&mut self) -> Id {
         let known = self.objects.len() + self.created.len();
-        if self.random.one_in(40) { known } else { self.random.below(known) }
+        let unknown = if self.named.is_some() { NO_OBJECT } else { known };
+        if self.random.one_in(40) { unknown } else { self.random.below(known) }
     }
 
     /// What the object is; now and then something else.
