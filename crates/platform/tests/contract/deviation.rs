@@ -16,6 +16,7 @@ use ntux_platform::contract::to_self::{Information, Mask, OwnSignals};
 use ntux_platform::futex::{Sleep, Woken};
 use ntux_platform::kernel_futex::{Entry, Futexes, LongWords, Nodes, Scope, Vectors};
 use ntux_platform::liveness::{Identity, Seen};
+use ntux_platform::meeting::Meetings;
 use ntux_platform::memory::{Caller, Descriptions, FileId, Locks, SharedMemory};
 use ntux_platform::processes::{End, Processes};
 use ntux_platform::protection::Pages;
@@ -105,6 +106,8 @@ deviations! {
     RingsForNobody => "ends: bells",
     /// A bell rings for ever.
     RingsForEver => "ends: bells",
+    /// Whatever is behind a descriptor is meant.
+    OpensAnything => "meetings: files of others",
     /// Pages are said to be wiped.
     WipesNothing => "pages: wiped in a child",
     /// All threads have one error number.
@@ -416,6 +419,19 @@ impl Identity for Deviating {
             () if is(Deviation::EverybodyIsGone) => pid != std::process::id() || thread != Here::thread_id(),
             () => Here::is_thread_gone(pid, thread),
         }
+    }
+}
+
+impl Meetings for Deviating {
+    fn place(name: &CStr, start: &[u8]) -> io::Result<OwnedFd> {
+        Here::place(name, start)
+    }
+
+    fn file_of(pid: u32, fd: u32, inode: u64) -> io::Result<OwnedFd> {
+        Here::file_of(pid, fd, inode).or_else(|error| match is(Deviation::OpensAnything) {
+            true => Here::create(c"anything", 4096),
+            false => Err(error),
+        })
     }
 }
 

@@ -8,6 +8,7 @@
 pub mod ends;
 mod identity;
 mod locks;
+mod meetings;
 mod memory;
 mod pages;
 mod sleep;
@@ -59,6 +60,7 @@ pub fn checks<S: System>() -> Vec<Check> {
         check("identity: ends of threads", identity::ends_of_threads::<S>),
         check("ends: of children", ends::of_children::<S>),
         check("ends: bells", ends::bells::<S>),
+        check("meetings: files of others", meetings::files_of_others::<S>),
         check("pages: wiped in a child", pages::wiped::<S>),
         check("pages: writable", pages::writable::<S>),
         check("pages: freed", pages::freed::<S>),
