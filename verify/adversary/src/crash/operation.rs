@@ -82,6 +82,8 @@ pub enum Operation {
     Sweep,
     /// The same of objects alone, each of which must be new: an event that nobody has set.
     SweepNew,
+    /// The same, after the event with the name is temporary: what made it permanent may have died.
+    SweepNamed,
     /// The same with objects behind descriptors, each of which must be new: an event that nobody has set.
     SweepDescriptors,
     /// The same, and all room for waiters beyond an object's own.
@@ -211,6 +213,11 @@ impl Operation {
             _ => false,
         }
     }
+
+    /// Returns true if it sweeps objects, and does not look for places.
+    pub fn is_of_objects(self) -> bool {
+        matches!(self, Operation::SweepDescriptors | Operation::SweepNew | Operation::SweepNamed)
+    }
 }
 
 /// The event that operations name.
@@ -301,6 +308,7 @@ impl<'a> Performer<'a> {
             }
             Operation::Sweep => self.sweep(),
             Operation::SweepNew => self.sweep_new(),
+            Operation::SweepNamed => self.sweep_named(),
             Operation::SweepDescriptors => self.sweep_descriptors(),
             Operation::SweepChunks => self.sweep_chunks(),
             Operation::PlantedLock => planted::count_under_the_lock(board),
@@ -374,6 +382,14 @@ impl<'a> Performer<'a> {
     }
 
     /// Objects that can be had, which are events that nobody has set.
+    fn sweep_named(&self) -> Outcome {
+        if let Ok(event) = self.arena.open_named(event_name()?, Kind::ManualEvent) {
+            self.arena.make_temporary(event)?;
+            self.arena.release(event)?;
+        }
+        self.sweep_new()
+    }
+
     fn sweep_new(&self) -> Outcome {
         let objects = self.objects()?;
         for &object in &objects {

@@ -362,7 +362,7 @@ impl<'a> Play<'a> {
         };
         let (objects, places) = self.stage.all_but((0..count).filter(is_open).count() as u32);
         // The places are not looked for by the sweeps of objects.
-        let sweeps_objects = matches!(self.scenario.sweep, Operation::SweepDescriptors | Operation::SweepNew);
+        let sweeps_objects = self.scenario.sweep.is_of_objects();
         let places = if sweeps_objects { 0 } else { places };
         let expected = Answer::Semaphore(objects, places);
         match self.order(self.scenario.sweep)? {

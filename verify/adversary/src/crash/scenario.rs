@@ -256,7 +256,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { orphans: &[AUTO], ..plain("hold-what-the-dead-made", &[], HoldOnce(0)) },
     Scenario { sweep: SweepNew, ..plain("name", &[], NameAndKeep) },
     Scenario { sweep: SweepNew, ..plain("name-and-release", &[], NameAndRelease) },
-    Scenario { sweep: SweepNew, ..plain("name-for-good", &[], NameForGood) },
+    Scenario { sweep: SweepNamed, ..plain("name-for-good", &[], NameForGood) },
     Scenario { sweep: SweepNew, left_by_the_dead: Some(NameAndKeep), ..plain("name-of-the-dead", &[], NameAndRelease) },
     Scenario { is_long: true, ..plain("exhaust", &[], Exhaust) },
     Scenario {
@@ -326,8 +326,7 @@ impl Scenario {
         let poll = |object| Wait(Wait::any(&[object], WORKER_OWNER, Until::Now));
         let mut operations = Vec::new();
         // A stopped victim has its objects still.
-        let is_of_objects = self.sweep == SweepDescriptors || self.sweep == SweepNew;
-        operations.extend(is_of_objects.then_some(self.sweep));
+        operations.extend(self.sweep.is_of_objects().then_some(self.sweep));
         let names = matches!(self.operation, NameAndKeep | NameAndRelease | NameForGood);
         operations.extend(names.then_some(FindName));
         for (object, new) in (0..).zip(self.objects.iter().chain(self.orphans)) {
