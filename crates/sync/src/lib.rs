@@ -40,6 +40,8 @@ pub mod spec;
 pub use api::interruptible::Wanted;
 pub use arena::Arena;
 pub use arena::descriptor::{Gone, Identity, Page};
+#[cfg(ntux_explore)]
+pub use arena::meeting::{Descriptors, Opened, Place};
 pub use arena::names::Name;
 pub use error::{Error, Result};
 pub use format::fields;

@@ -106,6 +106,14 @@ pub enum Bug {
     NameOfTheDead,
     /// A thread that finds a name does not hold the object.
     NameUnheld,
+    /// I-meet-1: a process arrives before it sits.
+    ArrivesUnseated,
+    /// I-meet-1: a process takes its own seat without a look at whether it still has what that says.
+    SeatUnlooked,
+    /// I-meet-2: a process that arrives at the arena that is there leaves *current* as it is.
+    ArrivalUncounted,
+    /// I-meet-4: the changes of a seat are not counted.
+    SeatUncounted,
     /// A burial leaves the holds of the dead process.
     HoldUnburied,
     /// A creation takes the objects of a process that is being buried for a living one's.

@@ -5,6 +5,7 @@
 
 mod ghosts;
 mod lives;
+mod meetings;
 mod mutexes;
 mod names;
 mod signals;
@@ -48,7 +49,12 @@ pub fn all_programs() -> Vec<Program> {
     .concat()
 }
 
-/// The same programs while the counters of the arena wrap, which is soon.
+/// Every program over a meeting place.
+pub fn meetings() -> Vec<Program> {
+    meetings::meetings()
+}
+
+/// The programs over an arena while its counters wrap, which is soon.
 pub fn aged_programs() -> Vec<Program> {
     let aged = |program: Program| Program { name: format!("old-{}", program.name), ..program.over(ArenaSubject::aged) };
     all_programs().into_iter().map(aged).collect()
@@ -78,6 +84,7 @@ pub fn find(name: &str) -> Option<Program> {
         .into_iter()
         .chain(aged_programs())
         .chain(at_once_programs())
+        .chain(meetings())
         .chain(known())
         .find(named)
         .or_else(|| generator::find(name))

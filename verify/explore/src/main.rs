@@ -143,7 +143,7 @@ fn main() -> ExitCode {
 }
 
 fn list() -> Result<(), String> {
-    catalogue::all_programs().iter().for_each(|program| print!("{program:?}"));
+    catalogue::all_programs().iter().chain(&catalogue::meetings()).for_each(|program| print!("{program:?}"));
     planted::PLANTED.iter().for_each(|planted| println!("bug {}: {:?}", planted.name, planted.found));
     Ok(())
 }
@@ -216,6 +216,7 @@ fn explore(arguments: &Explore) -> Result<(), String> {
     let programs: Vec<Program> = catalogue::all_programs()
         .into_iter()
         .chain(catalogue::aged_programs())
+        .chain(catalogue::meetings())
         .chain(catalogue::known())
         .filter(|program| wanted(&arguments.names, &program.name))
         .collect();

@@ -59,11 +59,11 @@ impl Display for Fate {
         if let Some(dead) = self.after {
             write!(f, ", begins after the death of T{dead}")?;
         }
-        if let Some(dead) = self.number_of {
-            write!(f, ", has the number of T{dead}")?;
-        }
-        if self.copy_of.is_some() {
-            f.write_str(" and its memory")?;
+        match (self.number_of, self.copy_of) {
+            (Some(dead), None) => write!(f, ", has the number of T{dead}")?,
+            (Some(dead), Some(_)) => write!(f, ", has the number of T{dead} and its memory")?,
+            (None, Some(other)) => write!(f, ", with another library in the process of T{other}")?,
+            (None, None) => {}
         }
         if self.elsewhere {
             f.write_str(", in another namespace")?;
@@ -174,6 +174,18 @@ impl Program {
     pub fn mortal_process(mut self, thread: ThreadId) -> Self {
         self.fates[thread].own_process = true;
         self.mortal(thread)
+    }
+
+    /// `thread` is a process of its own.
+    pub fn of_own_process(mut self, thread: ThreadId) -> Self {
+        self.fates[thread].own_process = true;
+        self
+    }
+
+    /// `thread` runs in the process of `other`, but with a copy of the library of its own, which does not know of the first.
+    pub fn of_same_process(mut self, other: ThreadId, thread: ThreadId) -> Self {
+        self.fates[thread].copy_of = Some(other);
+        self
     }
 
     /// `thread` begins after the death of `dead`.

@@ -3,10 +3,12 @@
 
 mod arena;
 mod barging;
+mod meetings;
 pub mod toy;
 
 pub use arena::{ArenaSubject, Perform, create, perform, perform_at_once_first};
 pub use barging::Barging;
+pub use meetings::Meetings;
 use ntux_sync::spec::{Outcome, ThreadId};
 
 use crate::program::Call;

@@ -43,6 +43,15 @@ fn every_program_is_linearizable_and_loses_no_wake() {
     }
 }
 
+/// Arenas by name: processes that have arrived and live have the same.
+#[test]
+fn every_program_of_meetings_is_linearizable() {
+    for program in &catalogue::meetings() {
+        is_linearizable_with(2, 2_000 * EFFORT, program);
+        is_linearizable_by_chance(50 * EFFORT, program);
+    }
+}
+
 /// The counters of these arenas wrap after a few steps.
 #[test]
 fn every_program_is_linearizable_while_counters_wrap() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Files by which the processes of a user find each other, and what another process has open.
 //!
-//! The files lie in a directory of the user alone: `$XDG_RUNTIME_DIR/ntux`, or `/dev/shm/ntux-UID` if that variable is not set.
+//! The files lie in a directory of the user alone: `$XDG_RUNTIME_DIR/ntux`, or `/dev/shm/ntux-UID` if that variable is not set, or the
+//! program runs with another user's rights than who set it (set-user-ID).
 //! A process that may write there may end the user's processes anyway.
 
 use std::ffi::CStr;
@@ -29,8 +30,8 @@ pub fn place(name: &CStr, start: &[u8]) -> io::Result<OwnedFd> {
 
 /// Opens the regular file with this inode again that a process has behind this descriptor.
 ///
-/// Errors: `NotFound` if it has another one there, or none, or has ended; `EACCES` if this process may not look there; `ENOSYS` if the system has
-/// none of this.
+/// Errors: `NotFound` if it has another one there, or none, or has ended; `EACCES` if this process may not look there, or cannot; `ENOSYS` if the
+/// system has none of this.
 pub fn file_of(pid: u32, fd: u32, inode: u64) -> io::Result<OwnedFd> {
     Here::file_of(pid, fd, inode)
 }

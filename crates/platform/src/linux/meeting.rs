@@ -5,11 +5,12 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 
 use super::{Linux, proc};
 use crate::meeting::Meetings;
 use crate::memory::owned;
+use crate::path::Path;
+use crate::{environment, liveness};
 
 /// Somebody may remove the file again and again; nobody does so for long.
 const TRIES: u32 = 1000;
@@ -31,17 +32,33 @@ impl Meetings for Linux {
     }
 
     fn file_of(pid: u32, fd: u32, inode: u64) -> io::Result<OwnedFd> {
-        proc::Entry::of(pid).open_file(fd, inode, libc::O_RDWR | libc::O_NOCTTY)
+        let opened = proc::Entry::of(pid).open_file(fd, inode, libc::O_RDWR | libc::O_NOCTTY);
+        match opened {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_hidden(pid) => {
+                Err(io::Error::from_raw_os_error(libc::EACCES))
+            }
+            opened => opened,
+        }
     }
+}
+
+/// Returns true if a process has this number which /proc does not show: it hides from this one (`hidepid`), or there is no /proc, or
+/// that of another namespace.
+fn is_hidden(pid: u32) -> bool {
+    let entry = Path::new(format_args!("/proc/{pid}"));
+    // SAFETY: a terminated path.
+    let is_shown = unsafe { libc::access(entry.as_ptr(), libc::F_OK) } == 0;
+    // It is asked last: a process that has ended meanwhile is not shown either.
+    !is_shown && !liveness::is_number_free(pid)
 }
 
 /// The user's directory, which is nobody else's. Makes it if it is not there.
 fn directory() -> io::Result<OwnedFd> {
     // SAFETY: asks for a number.
     let user = unsafe { libc::geteuid() };
-    let path = match std::env::var_os("XDG_RUNTIME_DIR").map(OsStringExt::into_vec) {
-        Some(path) if path.starts_with(b"/") => [path.as_slice(), b"/ntux"].concat(),
-        _ => format!("/dev/shm/ntux-{user}").into_bytes(),
+    let path = match runtime_directory() {
+        Some(path) => [path.to_bytes(), b"/ntux"].concat(),
+        None => format!("/dev/shm/ntux-{user}").into_bytes(),
     };
     let path = CString::new(path)?;
     // SAFETY: a terminated path.
@@ -57,6 +74,13 @@ fn directory() -> io::Result<OwnedFd> {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     Ok(directory)
+}
+
+/// What the variable says, if this program may believe its environment. (One that runs as another user than who started it may not.)
+fn runtime_directory() -> Option<&'static CStr> {
+    // SAFETY: asks for a number.
+    let is_foreign = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    environment::value(c"XDG_RUNTIME_DIR").filter(|path| !is_foreign && path.to_bytes().starts_with(b"/"))
 }
 
 fn open_in(directory: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {

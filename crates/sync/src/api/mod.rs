@@ -30,10 +30,7 @@ impl Arena {
     /// Errors: `Invalid` for a capacity out of bounds; `Exhausted`, `Os` if the system refuses memory or a descriptor;
     /// `Os` with EFBIG if the process may not create a file of this length (`RLIMIT_FSIZE`).
     pub fn create(capacity: Capacity) -> Result<Arena> {
-        let fd = Arena::make_file(UNNAMED, capacity)?;
-        let mut arena = Arena::over(fd.as_fd())?;
-        arena.fd = Some(fd);
-        Ok(arena)
+        Arena::of(Arena::make_file(UNNAMED, capacity)?)
     }
 
     /// Creates an arena without attaching it. Returns its descriptor, close-on-exec.

@@ -12,7 +12,7 @@ pub(crate) mod claims;
 mod creators;
 pub(crate) mod holds;
 pub(crate) mod lifetime;
-mod meeting;
+pub(crate) mod meeting;
 pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod peers;
@@ -100,6 +100,13 @@ impl Arena {
             spins,
             page: page_size(),
         })
+    }
+
+    /// Maps the arena in this file, and keeps it.
+    pub(crate) fn of(fd: OwnedFd) -> Result<Arena> {
+        let mut arena = Arena::over(fd.as_fd())?;
+        arena.fd = Some(fd);
+        Ok(arena)
     }
 
     /// How often a wait of this process looks again; see [`Arena::set_spins`].
