@@ -2,11 +2,16 @@
 //! Arenas by name: processes that open one name at the same time, that are killed while they do, and files that are no meeting places.
 #![cfg(target_os = "linux")]
 
+#[path = "../../platform/tests/skips/skips.rs"]
+mod skips;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+
+use skips::skip;
 
 use ntux::{Arena, Capacity, Error, Event, Name, Reset};
 
@@ -30,7 +35,12 @@ impl Runtime {
 
     /// Another process that opens an arena and says what came of it.
     fn child(&self, role: &str) -> Child {
-        Command::new(std::env::current_exe().unwrap())
+        self.start(Command::new(std::env::current_exe().unwrap()), role)
+    }
+
+    /// The program begins with this test as its first argument, or is it.
+    fn start(&self, mut program: Command, role: &str) -> Child {
+        program
             .args(["--exact", "what_a_child_does", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
             .env("XDG_RUNTIME_DIR", &self.0)
@@ -38,6 +48,24 @@ impl Runtime {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap()
+    }
+
+    /// What a child says that has numbers of a namespace of its own, and the /proc of this one. None if the system allows no such child.
+    fn said_by_a_blind_one(&self, role: &str) -> Option<String> {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--map-root-user", "--pid", "--fork", "--kill-child"]);
+        if !Command::new("unshare")
+            .args(["--map-root-user", "--pid", "--fork", "true"])
+            .status()
+            .is_ok_and(|it| it.success())
+        {
+            return None;
+        }
+        unshare.arg(std::env::current_exe().unwrap());
+        let mut child = self.start(unshare, role);
+        let said = line_of(&mut child);
+        end(child);
+        Some(said)
     }
 
     /// What a child says: whether the event existed, and the arena's inode; or its error.
@@ -162,6 +190,22 @@ fn rubbish_on_the_seats_does_no_harm() {
         );
     }
     end(child);
+}
+
+/// A process that cannot look for the others does not take them for gone, nor does it arrive where they could not find it.
+#[test]
+fn a_process_that_does_not_find_itself_gets_no_arena() {
+    let runtime = Runtime::new("blind");
+    let mut first = runtime.child("session");
+    let said = line_of(&mut first);
+    match runtime.said_by_a_blind_one("session") {
+        Some(other) => assert_eq!(other, format!("Os({})", libc::EXDEV)),
+        None => return skip("namespaces", "an arena by name where /proc shows other processes"),
+    }
+    assert_eq!(runtime.said_by_a_blind_one("alone"), Some(format!("Os({})", libc::ENOENT)));
+    assert_eq!(runtime.said("session"), said.replace("false", "true"));
+    assert!(runtime.said("alone").starts_with("false "));
+    end(first);
 }
 
 #[test]

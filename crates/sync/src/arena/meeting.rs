@@ -45,6 +45,9 @@
 //! * I-meet-5: a process arrives only if others can find what it has as it finds that itself. So *it has closed that descriptor* is never
 //!   said of a process whose descriptors cannot be seen.
 //!
+//! # Ordering
+//! * O-meet: a seat is exchanged before *current*. A process that has read *current* finds on the seats all that had arrived by then.
+//!
 //! # Death
 //! At any step: the seat is that of a dead process. One that is stopped blocks nobody; what it has can be opened.
 
@@ -228,11 +231,13 @@ impl Place {
 impl Default for Place {
     fn default() -> Place {
         const NOTHING: Word128 = Word128::new(Pair { low: 0, high: 0 });
+        // The changes of a seat wrap soon.
+        const LATE: Word128 = Word128::new(Pair { low: 0, high: (u32::MAX as u64 - 1) << 32 });
         Place {
             magic: Word64::new(MAGIC),
             version: Word64::new(VERSION),
             current: NOTHING,
-            seats: [const { Seat { process: NOTHING, has: NOTHING } }; SEATS],
+            seats: [const { Seat { process: NOTHING, has: LATE } }; SEATS],
         }
     }
 }
