@@ -3,7 +3,7 @@
 //!
 //! What the model says of an object with a name is true of an arena with one: who creates it by its name gets the one that somebody
 //! holds, or a new one; it ends when nobody holds it any more, however they ended. So to create is to meet, and to release is to close
-//! the descriptor. Of an arena's content there is one bit, which [`Operation::EventSet`] sets: two arenas show as two events.
+//! the descriptor. An arena's content is one bit, which [`Operation::EventSet`] sets: two arenas show as two events.
 
 use std::cell::Cell;
 
