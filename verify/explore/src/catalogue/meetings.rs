@@ -29,15 +29,19 @@ pub(super) fn meetings() -> Vec<Program> {
         apart("meet-both-leave", &[&[meet(), leave()], &[meet(), leave()], &make]),
         apart("meet-dead", &[&make, &make]).mortal(0),
         apart("meet-dead-both", &[&make, &make]).mortal(0).mortal(1),
+        // It hands on what it has, and closes it, while a third one finds nobody.
+        apart("meet-handed", &[&[meet(), leave()], &[meet()], &[meet()]]),
         // It may have handed on what it had before it had arrived.
         apart("meet-dead-between", &[&[meet(), leave()], &[meet()], &make]).mortal(1),
         // Seats of the dead.
         apart("meet-after", &[&[meet()], &make, &make]).after(0, 1).after(0, 2),
-        apart("meet-reborn", &[&[meet()], &make, &make]).reborn_process(0, 1),
+        apart("meet-reborn", &[&[meet()], &[meet()], &[meet()]]).reborn_process(0, 1),
         // Threads of one process, which get each other's descriptors, beside another process.
         beside("meet-threads", &[&make, &[meet(), leave()], &make]),
         beside("meet-threads-again", &[&[meet(), leave(), meet()], &[meet(), leave()], &[meet()]]),
         beside("meet-threads-first", &[&[meet(), leave()], &[meet()], &[meet(), leave()]]),
+        // The last thread gets the descriptor that the second one had; then only that process lives.
+        beside("meet-threads-there", &[&[meet(), leave()], &[meet(), leave()], &[meet()], &[meet()]]).mortal(3),
         // Two libraries in one process.
         apart("meet-libraries", &[&make, &[meet(), leave()], &make]).of_same_process(0, 1),
     ]

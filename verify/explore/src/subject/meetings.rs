@@ -97,8 +97,13 @@ impl Meetings {
         }
     }
 
-    fn content(&self, thread: ThreadId) -> &Word64 {
-        &self.contents[self.met[thread].get().inode as usize].0
+    /// What the thread has met last.
+    fn met(&self, thread: ThreadId) -> Result<Opened> {
+        Some(self.met[thread].get()).filter(|met| met.inode != 0).ok_or(Error::NoSuchObject)
+    }
+
+    fn content(&self, thread: ThreadId) -> Result<&Word64> {
+        Ok(&self.contents[self.met(thread)?.inode as usize].0)
     }
 
     /// Meets; makes nothing if `makes` is false. Returns whether the arena was there.
@@ -188,11 +193,11 @@ impl Subject for Meetings {
             Operation::CreateNamed { .. } => self.meet(thread, true).map(|existed| Answer::Named { existed }),
             Operation::OpenNamed { .. } => self.meet(thread, false).map(|_| Answer::Done),
             Operation::Release { .. } => {
-                self.close(self.met[thread].get());
+                self.close(self.met(thread)?);
                 Ok(Answer::Done)
             }
-            Operation::EventSet { .. } => Ok(Answer::Signaled(self.content(thread).fetch_or(1) != 0)),
-            Operation::EventRead { .. } => Ok(Answer::Event(false, self.content(thread).load() != 0)),
+            Operation::EventSet { .. } => Ok(Answer::Signaled(self.content(thread)?.fetch_or(1) != 0)),
+            Operation::EventRead { .. } => Ok(Answer::Event(false, self.content(thread)?.load() != 0)),
             ref other => panic!("an arena has no {other:?}"),
         }
     }
