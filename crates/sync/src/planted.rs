@@ -114,6 +114,8 @@ pub enum Bug {
     ArrivalUncounted,
     /// I-meet-4: the changes of a seat are not counted.
     SeatUncounted,
+    /// I-meet-6: a process leaves its seat if another one has arrived since it looked.
+    SeatGivenUp,
     /// A burial leaves the holds of the dead process.
     HoldUnburied,
     /// A creation takes the objects of a process that is being buried for a living one's.

@@ -140,6 +140,7 @@ pub const PLANTED: &[Planted] = &[
     planted("arrivesunseated", Bug::ArrivesUnseated, Found::Exhaustively("meet-two", 1)),
     planted("seatunlooked", Bug::SeatUnlooked, Found::Exhaustively("meet-libraries", 1)),
     planted("arrivaluncounted", Bug::ArrivalUncounted, Found::Exhaustively("meet-handed", 2)),
+    planted("seatgivenup", Bug::SeatGivenUp, Found::Exhaustively("meet-dead-between", 1)),
     planted("seatuncounted", Bug::SeatUncounted, Found::Exhaustively("meet-threads-there", 2)),
     planted("holdunburied", Bug::HoldUnburied, Found::Exhaustively("hold-heir-stranger", 1)),
     planted("reclaimsonce", Bug::ReclaimsOnce, Found::Exhaustively("hold-room", 2)),

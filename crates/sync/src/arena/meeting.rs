@@ -44,6 +44,8 @@
 //!   has closed a descriptor takes no seat on which another thread has sat since.
 //! * I-meet-5: a process arrives only if others can find what it has as it finds that itself. So *it has closed that descriptor* is never
 //!   said of a process whose descriptors cannot be seen.
+//! * I-meet-6: a process that sits leaves its seat only if *current* is another arena by then. So it arrives at what others have got from
+//!   it meanwhile: whoever arrives at an arena that all have closed that had arrived there is not alone with it.
 //!
 //! # Ordering
 //! * O-meet: a seat is exchanged before *current*. A process that has read *current* finds on the seats all that had arrived by then.
@@ -219,11 +221,20 @@ impl Place {
         seats.find_map(|seat| Some((seat, seat.take(system, mine, me)?))).ok_or(Error::Exhausted)
     }
 
-    /// The process has the arena with this inode, and sits, unless *current* has changed since.
-    fn arrive(&self, seen: Pair, inode: u64) -> bool {
-        // I-meet-2
-        let arrivals = seen.high.wrapping_add(u64::from(!planted(Bug::ArrivalUncounted)));
-        self.current.compare_exchange(seen, Pair { low: inode, high: arrivals }).is_ok()
+    /// The process, which sits, has the arena with this inode, that was made or found for this *current*. Returns false if that is another
+    /// arena by now.
+    fn arrive(&self, mut seen: Pair, inode: u64) -> bool {
+        for _ in 0..RETRIES {
+            // I-meet-2
+            let arrivals = seen.high.wrapping_add(u64::from(!planted(Bug::ArrivalUncounted)));
+            match self.current.compare_exchange(seen, Pair { low: inode, high: arrivals }) {
+                Ok(()) => return true,
+                // I-meet-6
+                Err(now) if now.low == inode && !planted(Bug::SeatGivenUp) => seen = now,
+                Err(_) => return false,
+            }
+        }
+        false
     }
 }
 
