@@ -29,8 +29,8 @@ pub(super) fn meetings() -> Vec<Program> {
         apart("meet-both-leave", &[&[meet(), leave()], &[meet(), leave()], &make]),
         apart("meet-dead", &[&make, &make]).mortal(0),
         apart("meet-dead-both", &[&make, &make]).mortal(0).mortal(1),
-        // It hands on what it has, and closes it, while a third one finds nobody.
-        apart("meet-handed", &[&[meet(), leave()], &[meet()], &[meet()]]),
+        // It hands on what it has, and dies, while a third one finds nobody.
+        apart("meet-handed", &[&[meet()], &[meet()], &[meet()]]).mortal(0),
         // It may have handed on what it had before it had arrived.
         apart("meet-dead-between", &[&[meet(), leave()], &[meet()], &make]).mortal(1),
         // Seats of the dead.
