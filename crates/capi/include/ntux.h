@@ -153,7 +153,7 @@ int ntux_arena_create(uint32_t objects, uint32_t waiters, ntux_arena **arena);
  * -EPERM    the directory is another user's, or open to others
  * -EACCES   the processes that have the arena hide from this one (prctl PR_SET_DUMPABLE);  -EXDEV  they are in other PID
  *           namespaces: remove the file if they have ended
- * -ENOENT   /proc does not show this process its own descriptors
+ * -ENOENT   /proc does not show this process its own descriptors; or -EACCES, if it shows those of another one
  * -ENOSYS   another system than Linux
  *
  * The file is $XDG_RUNTIME_DIR/ntux/NAME, or /dev/shm/ntux-UID/NAME without that variable. It says which processes have the

@@ -54,8 +54,8 @@ impl Arena {
     /// [`Error::Invalid`] for a name or a capacity that none can be; [`Error::NotAnArena`] if the file of that name is
     /// something else, or the arena is one of another version; [`Error::Exhausted`] also if 255 processes have the arena; [`Error::Os`] with
     /// `EPERM` if the directory is another user's or open to others, with `EACCES` if the processes that have the arena hide
-    /// from this one, with `EXDEV` if they are in other PID namespaces, with `ENOENT` if `/proc` does not show this process its
-    /// descriptors, and with `ENOSYS` on other systems than Linux.
+    /// from this one, with `EXDEV` if they are in other PID namespaces, with `ENOENT` or `EACCES` if `/proc` does not show this process
+    /// its descriptors, and with `ENOSYS` on other systems than Linux.
     ///
     /// Any thread; not in a signal handler.
     pub fn open(name: &str, capacity: Capacity) -> Result<Arena> {

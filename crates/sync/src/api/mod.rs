@@ -46,7 +46,7 @@ impl Arena {
     /// Errors: those of [`Arena::create`] and [`Arena::attach`]; `Invalid` also for a name that none can be; `NotAnArena` also if the file of that
     /// name is something else; `Exhausted` also if 255 processes have it; `Os` with EPERM if the directory is another user's or open to
     /// others, with EACCES if those who have the arena hide from this process, with EXDEV if they are in other PID namespaces,
-    /// with ENOENT if the system does not show this process its descriptors, and with ENOSYS on other systems than Linux.
+    /// with ENOENT or EACCES if the system does not show this process its descriptors, and with ENOSYS on other systems than Linux.
     pub fn open(name: &str, capacity: Capacity) -> Result<Arena> {
         Arena::meet(name, capacity)
     }

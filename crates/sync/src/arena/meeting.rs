@@ -45,7 +45,7 @@
 //! * I-meet-5: a process arrives only if others can find what it has as it finds that itself. So *it has closed that descriptor* is never
 //!   said of a process whose descriptors cannot be seen.
 //! * I-meet-6: a process that sits leaves its seat only if *current* is another arena by then. So it arrives at what others have got from
-//!   it meanwhile: whoever arrives at an arena that all have closed that had arrived there is not alone with it.
+//!   it meanwhile, when all that had arrived there before may be gone.
 //!
 //! # Ordering
 //! * O-meet: a seat is exchanged before *current*. A process that has read *current* finds on the seats all that had arrived by then.
@@ -142,8 +142,8 @@ impl Arena {
     /// Attaches the arena with this name, or makes it.
     ///
     /// Errors: those of [`Arena::create`] and [`Arena::attach`]; `Invalid` for a name that none can be; `NotAnArena` also if the file of that name is
-    /// no meeting place; `Exhausted` also if no seat is free; `Os` also with what [`meeting::place`] says, with ENOENT if the system does not show
-    /// this process its own descriptors, with EACCES if the processes that have it hide from this one, and with EXDEV if all of
+    /// no meeting place; `Exhausted` also if no seat is free; `Os` also with what [`meeting::place`] says, with ENOENT or EACCES if the system does not
+    /// show this process its own descriptors, with EACCES if the processes that have it hide from this one, and with EXDEV if all of
     /// them are in other PID namespaces.
     pub(crate) fn meet(name: &str, capacity: Capacity) -> Result<Arena> {
         let is_name = (1..=NAME_MAX).contains(&name.len()) && !name.starts_with('.') && !name.contains(['/', '\0']);
