@@ -2,7 +2,7 @@
 //! Random calls of one thread with edge values: the arena and the model must agree on every result.
 
 use ntux_sync::WAIT_MAX;
-use ntux_sync::spec::{Answer, Id, Operation, Outcome, State, Wait};
+use ntux_sync::spec::{Answer, Id, NO_OBJECT, Operation, Outcome, State, Wait};
 use ntux_sync::{Arena, Capacity, Deadline, Object};
 
 use crate::random::Random;
@@ -106,5 +106,5 @@ fn wait(random: &mut Random, objects: usize) -> Wait {
 }
 
 fn some_object(random: &mut Random, objects: usize) -> Id {
-    if objects == 0 || random.one_in(100) { usize::MAX } else { random.below(objects) }
+    if objects == 0 || random.one_in(100) { NO_OBJECT } else { random.below(objects) }
 }

@@ -51,7 +51,7 @@ mod wait;
 pub use event::Event;
 use holds::Holds;
 pub use mutex::Mutex;
-pub use names::{BY_NAME, Name};
+pub use names::{BY_NAME, NO_OBJECT, Name};
 pub use operation::{Answer, Operation, Outcome};
 pub use semaphore::Semaphore;
 pub use signal_and_wait::SignalAndWait;

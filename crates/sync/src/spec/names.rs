@@ -6,6 +6,8 @@ use crate::{Error, Result};
 
 /// Stands in an operation for the object that its thread got by name last.
 pub const BY_NAME: Id = Id::MAX;
+/// No object has this number.
+pub const NO_OBJECT: Id = BY_NAME - 1;
 
 /// A name, as somebody looks for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

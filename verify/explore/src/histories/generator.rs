@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs, each made from a seed, or from a seed and a list of calls to leave out.
 
-use ntux_sync::spec::{BY_NAME, Id, Name, ThreadId, Value};
+use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, ThreadId, Value};
 
 use crate::program::{
     Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_named, create_sem, hold,
@@ -16,8 +16,6 @@ const OBJECTS: usize = 4;
 const GHOST: u32 = 9;
 /// The name that threads use, in programs that have one.
 const NAME: Name = Name::exactly("a");
-/// No object has this number.
-const NO_OBJECT: Id = BY_NAME - 1;
 /// Threads that may create an object by that name: the explorer's group of names has two places, and each may reserve one.
 const NAMERS: usize = 2;
 /// A call that is left out: its thread, and its place there.
