@@ -41,6 +41,7 @@
 //! # Ordering
 //! * O-name: the text is written before the head is exchanged. A thread that finds a place named, and has read the head
 //!   since then, reads the whole text. One that has not may read an earlier text, and then announces nothing.
+//! * O-reserved: an object is made before a place is reserved for it. A thread that finds the place reserved sees that the object lives.
 //!
 //! # Death
 //! * Before the announcement: nobody finds the name. The object is that of a dead process; when it is over, the place is free.
@@ -229,6 +230,7 @@ impl Arena {
         let reserved = NameWord::reserved(object, search.hash, search.name.text.len() as u8);
         for place in search.places(self.name_groups()) {
             let Some(word) = group.names.get(place as usize) else { break };
+            // O-reserved
             let seen = NameWord(word.load());
             let is_free =
                 seen.is_unused() || is_over(seen.object()) || planted(Bug::NameUnreserved) && !seen.is_named();
@@ -236,6 +238,7 @@ impl Arena {
             if is_free && seen.is_unused() && !self.provide_name_text(search.group, place) {
                 break;
             }
+            // O-reserved
             if is_free && word.compare_exchange(seen.0, reserved.0).is_ok() {
                 self.name_text(search.group, place).ok_or(Error::Corrupt)?.write(search.name);
                 return Ok(place);

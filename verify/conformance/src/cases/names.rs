@@ -104,9 +104,10 @@ fn of_many_that_create_one_name_one_does(face: &dyn Face) {
 fn a_name_ends_with_its_object(face: &dyn Face) {
     let name = exactly("name");
     assert!(face.open_named(name, AUTO) == Err(ENOENT));
-    let both: [fn(&dyn Face, Object) -> Outcome<()>; 2] =
-        [|face, event| face.let_go(event), |face, event| face.close(event)];
-    for ends in both {
+    type End = fn(&dyn Face, Object) -> Outcome<()>;
+    let let_go: End = |face, event| face.let_go(event);
+    let close: End = |face, event| face.close(event);
+    for ends in [let_go, close] {
         let event = created(face.create_named(name, New::Event { manual: false, signaled: true }));
         assert_eq!(ends(face, event), Ok(()));
         assert!(face.open_named(name, AUTO) == Err(ENOENT));

@@ -228,7 +228,12 @@ const EQUIVALENT: &[Equivalent] = &[
               has acquired the head that announced it",
     },
     Equivalent {
-        accesses: &[("names::reserve_if", None), ("names::hold_named", None), ("names::is", None)],
+        accesses: &[
+            ("names::reserve_if: let seen", Some("wide load: acquire")),
+            ("names::reserve_if: if is_free", None),
+            ("names::hold_named", None),
+            ("names::is", None),
+        ],
         why: "a place is exchanged, which refuses an old word, and only if its object is over; the object that is found is held by an \
               exchange, which is refused if it is over. So an old word, or a text that is not the word's, is passed by, and then the \
               head is another one (I-name-1, I-name-3)",

@@ -166,6 +166,11 @@ const UNSEEN: &[(&str, &str, &str)] = &[
         "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
     ),
     (
+        "names::reserve_if: if is_free",
+        "exchange: acquire",
+        "O-reserved: whoever sees that a place is reserved sees that its object lives, or takes the place of one that does",
+    ),
+    (
         "objects::change_meta",
         "exchange: acq_rel",
         "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
