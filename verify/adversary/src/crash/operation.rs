@@ -268,7 +268,11 @@ impl<'a> Performer<'a> {
                 let event = self.name()?;
                 arena.make_permanent(event)?;
                 arena.release(event)?;
-                arena.make_temporary(event).map(|()| Answer::Done)
+                match arena.make_temporary(event) {
+                    // A sweep has made it temporary meanwhile.
+                    Err(Error::NoSuchObject) => Ok(Answer::Done),
+                    done => done.map(|()| Answer::Done),
+                }
             }
             Operation::FindName => self.find_name(),
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
@@ -369,16 +373,14 @@ impl<'a> Performer<'a> {
 
     fn find_name(&self) -> Outcome {
         let (arena, waiter) = (self.arena, &self.waiter);
-        let (event, existed) = arena.create_named(waiter, event_name()?, EVENT)?;
-        let is_new = arena.event_read(waiter, event)? == (true, false);
+        let (event, _) = arena.create_named(waiter, event_name()?, EVENT)?;
         let again = arena.create_named(waiter, event_name()?, EVENT)?;
         let opened = arena.open_named(event_name()?, Kind::ManualEvent)?;
         arena.event_set(waiter, event)?;
         for _ in 0..3 {
             arena.release(event)?;
         }
-        let is_right = (existed || is_new) && again == (event, true) && opened == event;
-        if is_right { Ok(Answer::Done) } else { Err(Error::Corrupt) }
+        if again == (event, true) && opened == event { Ok(Answer::Done) } else { Err(Error::Corrupt) }
     }
 
     /// Objects that can be had, which are events that nobody has set.

@@ -6,12 +6,13 @@ const STACK_END: usize = 0x600;
 const FRAME_AT: usize = 0x300;
 const IMAGE: usize = 0x1000;
 
-/// A process as Windows' loader lays it out, with one program: blocks, the loader's list, a frame, a stack, and the program.
+/// A process as Windows' loader lays it out, with one program: blocks, the loader's list, a frame, a stack, and the program. Nothing
+/// else is within the bytes that are searched for a frame: what another test has left in memory might be one.
 struct Layout(Vec<u64>);
 
 impl Layout {
     fn new() -> Layout {
-        let mut layout = Layout(vec![0; 0x400]);
+        let mut layout = Layout(vec![0; 0x400 + SEARCHED / 8]);
         let at = layout.at(0);
         for (place, word) in [
             (8, at + STACK_END as u64),
