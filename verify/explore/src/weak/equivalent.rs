@@ -189,6 +189,7 @@ const EQUIVALENT: &[Equivalent] = &[
             ("holds::exchange_holds", Some("refused exchange: relaxed")),
             ("holds::share", Some("refused exchange: relaxed")),
             ("holds::end_unshared", Some("refused exchange: relaxed")),
+            ("holds::end_at_once", Some("refused exchange: relaxed")),
         ],
         why: "nobody uses what a refused exchange has read: its caller loads again, at worst what it had seen before, and \
               another exchange refuses that",
@@ -208,6 +209,11 @@ const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         accesses: &[("scan::is_of_another", None)],
         why: "nothing is loaded after it; an exchange of the place follows, or an entry of a wait that is over stays",
+    },
+    Equivalent {
+        accesses: &[("objects::meta", None)],
+        why: "who ends an object by its name has acquired its number from the place, and so the meta with which it was made; what has \
+              become of it since, an exchange of meta decides, which refuses an old one",
     },
     Equivalent {
         accesses: &[("names::group", None), ("names::used_group", None)],

@@ -151,6 +151,21 @@ const UNSEEN: &[(&str, &str, &str)] = &[
         "O-use: meta is read after the object's word, or the word is not that of the object that ends",
     ),
     (
+        "holds::end_at_once: && slot.meta",
+        "exchange: acq_rel",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "holds::end_at_once: && slot.meta",
+        "exchange: acquire",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "holds::end_at_once: && slot.meta",
+        "exchange: release",
+        "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
         "holds::end_unshared",
         "exchange: acq_rel",
         "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
