@@ -88,8 +88,7 @@ impl Event {
     /// Any thread; not in a signal handler. `NtCreateEvent` with a name and `OBJ_OPENIF`.
     pub fn create_named(arena: &Arena, name: Name<'_>, reset: Reset, signaled: bool) -> Result<(Event, bool)> {
         let new = New::Event { manual: reset == Reset::Manual, signaled };
-        let named = arena.with_waiter(|arena, waiter| arena.create_named(waiter, name, new))?;
-        let (handle, existed) = Handle::named(arena, named)?;
+        let (handle, existed) = Handle::create_named(arena, name, new)?;
         Ok((Event { handle }, existed))
     }
 
@@ -102,8 +101,7 @@ impl Event {
     ///
     /// Any thread; not in a signal handler. `NtOpenEvent`.
     pub fn open_named(arena: &Arena, name: Name<'_>) -> Result<Event> {
-        let object = arena.core().open_named(name, Kind::AutoEvent)?;
-        Ok(Event { handle: Handle::owning(arena, object)? })
+        Ok(Event { handle: Handle::open_named(arena, name, Kind::AutoEvent)? })
     }
 
     /// The event that another process knows as `object`.

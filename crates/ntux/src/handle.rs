@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use ntux_platform::atomic::Flag;
 use ntux_platform::liveness;
+use ntux_sync::{Kind, New};
 
-use crate::{Arena, Object, Result};
+use crate::{Arena, Name, Object, Result};
 
 /// A handle. Clones of one that holds its object share that: the last one releases it.
 #[derive(Clone)]
@@ -45,9 +46,15 @@ impl Handle {
         Ok(Handle::of_hold(arena, Object::created(created)?))
     }
 
-    /// A handle to an object that was got by its name, for which this process has got a hold.
-    pub(crate) fn named(arena: &Arena, (object, existed): (ntux_sync::Object, bool)) -> Result<(Handle, bool)> {
+    /// A handle to the object with this name, which is created if there is none; and whether it existed.
+    pub(crate) fn create_named(arena: &Arena, name: Name<'_>, new: New) -> Result<(Handle, bool)> {
+        let (object, existed) = arena.with_waiter(|arena, waiter| arena.create_named(waiter, name, new))?;
         Ok((Handle::owning(arena, object)?, existed))
+    }
+
+    /// A handle to the object of this kind with this name.
+    pub(crate) fn open_named(arena: &Arena, name: Name<'_>, kind: Kind) -> Result<Handle> {
+        Handle::owning(arena, arena.core().open_named(name, kind)?)
     }
 
     /// A handle to an object that this process holds from now on.

@@ -75,8 +75,7 @@ impl MutexObject {
     /// Any thread; not in a signal handler. `NtCreateMutant` with a name and `OBJ_OPENIF`.
     pub fn create_named(arena: &Arena, name: Name<'_>, owner: u32, count: u32) -> Result<(MutexObject, bool)> {
         let new = New::Mutex { owner, count };
-        let named = arena.with_waiter(|arena, waiter| arena.create_named(waiter, name, new))?;
-        let (handle, existed) = Handle::named(arena, named)?;
+        let (handle, existed) = Handle::create_named(arena, name, new)?;
         Ok((MutexObject { handle }, existed))
     }
 
@@ -89,8 +88,7 @@ impl MutexObject {
     ///
     /// Any thread; not in a signal handler. `NtOpenMutant`.
     pub fn open_named(arena: &Arena, name: Name<'_>) -> Result<MutexObject> {
-        let object = arena.core().open_named(name, Kind::Mutex)?;
-        Ok(MutexObject { handle: Handle::owning(arena, object)? })
+        Ok(MutexObject { handle: Handle::open_named(arena, name, Kind::Mutex)? })
     }
 
     /// A handle to the mutex that another process knows as `object`.

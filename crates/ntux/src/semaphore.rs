@@ -64,8 +64,7 @@ impl Semaphore {
     /// Any thread; not in a signal handler. `NtCreateSemaphore` with a name and `OBJ_OPENIF`.
     pub fn create_named(arena: &Arena, name: Name<'_>, count: u32, max: u32) -> Result<(Semaphore, bool)> {
         let new = New::Semaphore { count, max };
-        let named = arena.with_waiter(|arena, waiter| arena.create_named(waiter, name, new))?;
-        let (handle, existed) = Handle::named(arena, named)?;
+        let (handle, existed) = Handle::create_named(arena, name, new)?;
         Ok((Semaphore { handle }, existed))
     }
 
@@ -78,8 +77,7 @@ impl Semaphore {
     ///
     /// Any thread; not in a signal handler. `NtOpenSemaphore`.
     pub fn open_named(arena: &Arena, name: Name<'_>) -> Result<Semaphore> {
-        let object = arena.core().open_named(name, Kind::Semaphore)?;
-        Ok(Semaphore { handle: Handle::owning(arena, object)? })
+        Ok(Semaphore { handle: Handle::open_named(arena, name, Kind::Semaphore)? })
     }
 
     /// A handle to the semaphore that another process knows as `object`.

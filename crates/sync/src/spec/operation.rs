@@ -53,27 +53,7 @@ impl Operation {
 
     /// The objects that it names.
     pub fn objects(&self) -> Vec<Id> {
-        match *self {
-            Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => vec![],
-            Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => vec![],
-            Operation::BuryThread { .. } | Operation::BuryProcess { .. } => vec![],
-            Operation::SemaphoreRelease { object, .. }
-            | Operation::SemaphoreRead { object }
-            | Operation::MutexUnlock { object, .. }
-            | Operation::MutexKill { object, .. }
-            | Operation::MutexRead { object }
-            | Operation::EventSet { object }
-            | Operation::EventReset { object }
-            | Operation::EventPulse { object }
-            | Operation::EventRead { object }
-            | Operation::Close { object }
-            | Operation::Adopt { object }
-            | Operation::Hold { object }
-            | Operation::Release { object }
-            | Operation::MakePermanent { object }
-            | Operation::MakeTemporary { object } => vec![object],
-            Operation::Wait(ref wait) => wait.names(),
-        }
+        self.clone().objects_mut().map(|object| *object).collect()
     }
 
     /// The same, to change them.
@@ -95,7 +75,11 @@ impl Operation {
             | Operation::MakePermanent { object }
             | Operation::MakeTemporary { object } => (Some(object), None),
             Operation::Wait(wait) => (None, Some(wait)),
-            _ => (None, None),
+            Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => {
+                (None, None)
+            }
+            Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => (None, None),
+            Operation::BuryThread { .. } | Operation::BuryProcess { .. } => (None, None),
         };
         one.into_iter().chain(wait.into_iter().flat_map(|wait| wait.objects.iter_mut().chain(&mut wait.alert)))
     }
