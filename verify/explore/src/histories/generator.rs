@@ -126,7 +126,7 @@ impl Draft {
             12..15 => read(object, &self.value(object)),
             15 if Some(thread) == self.creator => self.create(),
             16 if self.random.one_in(2) => close(object),
-            17 if Some(thread) != self.own_process && self.random.one_in(3) => match (thread + object) % 3 {
+            17 if Some(thread) != self.own_process && self.random.one_in(3) => match object.wrapping_add(thread) % 3 {
                 0 => adopt(object),
                 1 => hold(object),
                 _ => release(object),
