@@ -81,7 +81,7 @@ fn is_sole_number(status: &[u8], pid: u32) -> bool {
     line(b"Tgid:").is_some_and(is_ours) && line(b"NStgid:").is_none_or(is_ours)
 }
 
-/// The state of a process in /proc.
+/// The state of a process in /proc, by its first thread.
 struct Stat {
     state: char,
     threads: u32,
@@ -91,7 +91,9 @@ struct Stat {
 impl Stat {
     fn read(pid: u32) -> Option<Stat> {
         let mut buffer = [0u8; 1024];
-        let length = read_file(Path::new(format_args!("/proc/{pid}/stat")), &mut buffer)?;
+        // The process's own file says the same, but QEMU's user mode makes up what a program reads of itself there, with another start
+        // time for each thread.
+        let length = read_file(Path::new(format_args!("/proc/{pid}/task/{pid}/stat")), &mut buffer)?;
         // The command may contain bytes that are not text; the rest is plain.
         let command_end = buffer[..length].iter().rposition(|&byte| byte == b')')?;
         let line = core::str::from_utf8(&buffer[command_end..length]).ok()?;

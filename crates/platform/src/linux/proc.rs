@@ -108,13 +108,14 @@ impl Entry {
 
     /// A thread that lives, if the first thread of a process has ended.
     pub fn in_place_of_first(process: u32) -> Option<Entry> {
-        if !has_ended(Path::new(format_args!("/proc/{process}/stat")))? {
+        // Not the process's own file, which QEMU's user mode makes up.
+        let has_ended = |thread| has_ended(Path::new(format_args!("/proc/{process}/task/{thread}/stat")));
+        if !has_ended(process)? {
             return None;
         }
         let mut found = None;
         each_thread(process, |thread| {
-            let is_there = || has_ended(Path::new(format_args!("/proc/{process}/task/{thread}/stat")));
-            found = (thread != process && is_there() == Some(false)).then_some(Entry { process, thread });
+            found = (thread != process && has_ended(thread) == Some(false)).then_some(Entry { process, thread });
             found.is_none()
         });
         found
