@@ -238,8 +238,8 @@ static void groups(void)
     /* Without cancelling, what is pending is called. */
     SetThreadpoolCallbackCleanupGroup(&environ, group, cancel);
     first = CreateThreadpoolWork(wait_for_go, NULL, &environ);
-    submit(first, 3);
     cancelled = calls = 0;
+    submit(first, 3);
     WORKS(0, (CloseThreadpoolCleanupGroupMembers(group, FALSE, NULL), 0));
     IS(3, calls);
     IS(0, cancelled);
