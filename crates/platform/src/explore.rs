@@ -11,7 +11,7 @@
 use std::cell::Cell;
 use std::panic::Location;
 
-use crate::atomic::Ordering;
+use crate::atomic::{Ordering, Word64};
 
 use crate::kernel_futex::Entry;
 
@@ -108,6 +108,11 @@ pub trait Scheduler {
     /// Sleeps while the 32-bit word at `address` holds `expected`. Returns false if the deadline passed. Comparing and
     /// falling asleep are one step.
     fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool;
+    /// The same; false also when the checker's clock ([`set_clock`]) has this time.
+    fn sleep_until(&self, address: usize, expected: u32, has_deadline: bool, due_ns: u64) -> bool {
+        let _ = due_ns;
+        self.sleep(address, expected, has_deadline)
+    }
     /// Wakes at most `count` sleepers on `address`. Returns their number.
     fn wake(&self, address: usize, count: u32) -> u32;
     /// The calling thread's identity; none for the checker's own setup.
@@ -158,6 +163,7 @@ pub trait Kernel {
 thread_local! {
     static SCHEDULER: Cell<Option<&'static dyn Scheduler>> = const { Cell::new(None) };
     static HASTY: Cell<bool> = const { Cell::new(false) };
+    static CLOCK: Cell<Option<&'static Word64>> = const { Cell::new(None) };
 }
 
 /// Plants a bug in this thread from now on, or removes it: a load of 128 bits does not re-read its halves.
@@ -172,6 +178,23 @@ pub(crate) fn is_load_hasty() -> bool {
 /// Installs `scheduler` for the calling thread, or removes it.
 pub fn install(scheduler: Option<&'static dyn Scheduler>) {
     SCHEDULER.with(|cell| cell.set(scheduler));
+}
+
+/// From now on, this thread reads the time of all clocks by which something can be due from this word.
+pub fn set_clock(word: Option<&'static Word64>) {
+    CLOCK.with(|cell| cell.set(word));
+}
+
+/// So much time passes on the clock of [`set_clock`]. A step.
+pub fn pass(time: u64) {
+    if let Some(word) = CLOCK.with(Cell::get) {
+        word.fetch_add(time);
+    }
+}
+
+/// The time, if a checker says what it is. A step, like every access.
+pub(crate) fn now() -> Option<u64> {
+    Some(CLOCK.with(Cell::get)?.load())
 }
 
 /// The scheduler of the calling thread.

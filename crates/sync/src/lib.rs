@@ -47,7 +47,7 @@ pub use error::{Error, Result};
 pub use format::fields;
 pub use format::layout::Capacity;
 pub use kind::{Kind, New, Signal};
-pub use ntux_platform::clock::Deadline;
+pub use ntux_platform::clock::{Clock, Deadline, Due};
 pub use ntux_platform::memory::FileId;
 pub use observe::trace;
 pub use protocol::waiter::Waiter;
@@ -67,6 +67,19 @@ pub struct Satisfied {
     pub index: u32,
     /// An acquired mutex had been abandoned.
     pub abandoned: bool,
+}
+
+/// State of a timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimerState {
+    /// It stays signaled until it is set again.
+    pub manual: bool,
+    /// A wait could acquire it.
+    pub signaled: bool,
+    /// When it fires next; none if it is not armed.
+    pub due: Option<Due>,
+    /// From one due time to the next, in nanoseconds; 0 if it fires once.
+    pub period_ns: u64,
 }
 
 /// State of a mutex.

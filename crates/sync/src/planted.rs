@@ -122,6 +122,22 @@ pub enum Bug {
     BurialWaitedFor,
     /// A creation that finds an object of a dead process does not look again if meta has changed.
     ReclaimsOnce,
+    /// A thread that looks at a timer does not see that it is due.
+    DueUnseen,
+    /// A thread that arms a timer tells nobody who waits for it.
+    ArmUntold,
+    /// It does so unless the new time is later.
+    SoonerUntold,
+    /// It leaves those alone that somebody has stirred.
+    StirredUnwoken,
+    /// A waiting thread that fires a timer for another one leaves its queues for that.
+    FiresAside,
+    /// It tells them after the arming has taken effect.
+    ArmBeforeTelling,
+    /// O-due: a thread looks at its timers before it says that it sleeps.
+    ParkLate,
+    /// A thread that waits for a timer sleeps on when that is due.
+    SleepsOn,
     /// A supervisor frees the place of a dead thread without ending its wait.
     BuryOpen,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Signal-and-wait means what the model says, whatever the two objects are.
 
-use ntux_sync::spec::{Answer, Event, Id, Mutex, Operation, Outcome, Semaphore, SignalAndWait, State, Value};
+use ntux_sync::spec::{Answer, Event, Id, Mutex, Operation, Outcome, Semaphore, SignalAndWait, State, Timer, Value};
 use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Object, Waiter};
 
 const ME: u32 = 7;
@@ -13,7 +13,8 @@ fn values() -> Vec<Value> {
     let semaphores = (0..3).map(semaphore);
     let mutexes = [(0, 0), (ME, 1), (ME, 2), (8, 1)].into_iter().map(|(owner, count)| mutex(owner, count));
     let events = [(false, false), (false, true), (true, false), (true, true)].map(|(manual, set)| event(manual, set));
-    semaphores.chain(mutexes).chain(events).collect()
+    let timers = [false, true].map(|manual| Value::Timer(Timer::unarmed(manual, false)));
+    semaphores.chain(mutexes).chain(events).chain(timers).collect()
 }
 
 fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Object {
@@ -21,6 +22,7 @@ fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Object {
         Value::Semaphore(Semaphore { count, max }) => arena.semaphore_create(waiter, count, max),
         Value::Mutex(Mutex { owner, count, .. }) => arena.mutex_create(waiter, owner, count),
         Value::Event(Event { manual, signaled }) => arena.event_create(waiter, manual, signaled),
+        Value::Timer(Timer { manual, .. }) => arena.timer_create(waiter, manual),
     }
     .unwrap()
 }
@@ -32,6 +34,9 @@ fn read(arena: &Arena, waiter: &Waiter, object: Object) -> Outcome {
         Kind::AutoEvent | Kind::ManualEvent => {
             arena.event_read(waiter, object).map(|(manual, signaled)| Answer::Event(manual, signaled))
         }
+        Kind::SyncTimer | Kind::ManualTimer => {
+            arena.timer_read(waiter, object).map(|timer| Answer::Timer(timer.signaled, timer.due.map(|due| due.at_ns)))
+        }
     }
 }
 
@@ -40,6 +45,7 @@ fn read_of_model(state: &mut State, object: Id) -> Outcome {
         Value::Semaphore(_) => Operation::SemaphoreRead { object },
         Value::Mutex(_) => Operation::MutexRead { object },
         Value::Event(_) => Operation::EventRead { object },
+        Value::Timer(_) => Operation::TimerRead { object },
     };
     state.run(0, operation).unwrap()
 }
@@ -92,7 +98,7 @@ fn every_pair_of_objects_gives_what_the_model_gives() {
             }
         }
     }
-    assert_eq!(tried, 11 * 12 * 4 * 3);
+    assert_eq!(tried, 13 * 14 * 4 * 3);
 }
 
 /// A thread that finds no place to wait has signaled nothing.

@@ -9,6 +9,7 @@ mod meetings;
 mod mutexes;
 mod names;
 mod signals;
+mod timers;
 mod waits;
 
 use crate::histories::generator;
@@ -41,6 +42,8 @@ pub fn all_programs() -> Vec<Program> {
         lives::creators(),
         lives::holds(),
         names::names(),
+        timers::timers(),
+        timers::deaths(),
         ghosts::resumed(),
         ghosts::namesakes(),
         ghosts::closed(),

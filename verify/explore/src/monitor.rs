@@ -111,10 +111,12 @@ impl Monitor {
         self.occupied(after)
     }
 
-    /// Returns whether some explanation leaves every one of `sleepers` unsatisfied.
-    pub fn may_sleep(&mut self, explained: Explained, sleepers: &[ThreadId]) -> bool {
+    /// Returns whether some explanation leaves every one of `sleepers` unsatisfied; `finally`, also when all timers that are due fire.
+    pub fn may_sleep(&mut self, explained: Explained, sleepers: &[ThreadId], finally: bool) -> bool {
         let closure = self.closure(explained);
-        let unsatisfied = |state: &State| sleepers.iter().all(|&thread| state.outcome(thread).is_none());
+        let unsatisfied = |state: &State| {
+            sleepers.iter().all(|&thread| state.outcome(thread).is_none()) && !(finally && state.is_late_for(sleepers))
+        };
         self.states(closure).iter().any(unsatisfied)
     }
 
@@ -151,11 +153,10 @@ impl Monitor {
         let mut seen = (*self.states(explained)).clone();
         let mut work: Vec<State> = seen.iter().cloned().collect();
         while let Some(state) = work.pop() {
-            for thread in 0..state.threads() {
-                for next in state.steps(thread) {
-                    if seen.insert(next.clone()) {
-                        work.push(next);
-                    }
+            let steps = (0..state.threads()).flat_map(|thread| state.steps(thread)).chain(state.fires());
+            for next in steps {
+                if seen.insert(next.clone()) {
+                    work.push(next);
                 }
             }
         }

@@ -3,7 +3,7 @@
 
 use std::fmt::{Debug, Display, Formatter};
 
-use ntux_sync::spec::{BY_NAME, Event, Id, Mutex, Name, Operation, Semaphore, State, ThreadId, Value, Wait};
+use ntux_sync::spec::{BY_NAME, Event, Id, Mutex, Name, Operation, Semaphore, State, ThreadId, Timer, Value, Wait};
 
 use crate::subject::{ArenaSubject, Subject};
 
@@ -367,6 +367,26 @@ pub fn manual(signaled: bool) -> Value {
     Value::Event(Event { manual: true, signaled })
 }
 
+/// A synchronization timer, which is not armed.
+pub fn timer() -> Value {
+    Value::Timer(Timer::unarmed(false, false))
+}
+
+/// A manual-reset timer, which is not armed.
+pub fn manual_timer() -> Value {
+    Value::Timer(Timer::unarmed(true, false))
+}
+
+/// A synchronization timer that is armed.
+pub fn armed(due: u64, period: u64) -> Value {
+    Value::Timer(Timer { due: Some(due), period, ..Timer::unarmed(false, false) })
+}
+
+/// A manual-reset timer that is armed.
+pub fn manual_armed(due: u64, period: u64) -> Value {
+    Value::Timer(Timer { due: Some(due), period, ..Timer::unarmed(true, false) })
+}
+
 /// A semaphore of at most 3.
 pub fn sem(count: u32) -> Value {
     Value::Semaphore(Semaphore { count, max: 3 })
@@ -405,6 +425,21 @@ pub fn reset(object: Id) -> Call {
 /// Pulses an event.
 pub fn pulse(object: Id) -> Call {
     call(Operation::EventPulse { object })
+}
+
+/// Arms a timer. Times and periods are whole microseconds, in nanoseconds.
+pub fn arm(object: Id, due: u64, period: u64) -> Call {
+    call(Operation::TimerSet { object, due, period })
+}
+
+/// Ends the arming of a timer.
+pub fn cancel(object: Id) -> Call {
+    call(Operation::TimerCancel { object })
+}
+
+/// So much time passes.
+pub fn pass(time: u64) -> Call {
+    call(Operation::Pass { time })
 }
 
 /// Releases units of a semaphore.
@@ -493,5 +528,6 @@ pub fn read(object: Id, kind: &Value) -> Call {
         Value::Semaphore(_) => Operation::SemaphoreRead { object },
         Value::Mutex(_) => Operation::MutexRead { object },
         Value::Event(_) => Operation::EventRead { object },
+        Value::Timer(_) => Operation::TimerRead { object },
     })
 }

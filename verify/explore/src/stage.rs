@@ -12,6 +12,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
+use ntux_platform::atomic::Word64;
 use ntux_platform::explore;
 use ntux_sync::spec::ThreadId;
 
@@ -49,8 +50,19 @@ pub struct Stage {
     total: u32,
 }
 
+/// Alone in its chunk of memory.
+#[repr(align(16))]
+struct Alone(Word64);
+
 thread_local! {
+    /// The clock of the programs. Time passes when a program says so.
+    static CLOCK: &'static Word64 = &Box::leak(Box::new(Alone(Word64::new(0)))).0;
     static SEAM: &'static Seam = Box::leak(Box::new(Seam { run: RefCell::new(None), subject: Cell::new(None) }));
+}
+
+/// The clock of this thread's stage. A subject that reads the time before there is a stage says so to the seam.
+pub(crate) fn clock() -> &'static Word64 {
+    CLOCK.with(|clock| *clock)
 }
 
 impl Stage {
@@ -83,9 +95,11 @@ impl Stage {
             ticks: 0,
             trace: None,
             weak: None,
+            clock: clock(),
             tally: Tally::default(),
         }));
         explore::install(Some(seam));
+        explore::set_clock(Some(clock()));
         Self { seam, subject, calls, threads: Threads::default(), solo: (0, 0), total: 0 }
     }
 
@@ -176,7 +190,7 @@ impl Stage {
                     Status::BeforeAccess => midway += 1,
                     Status::Asleep { .. } | Status::Finished | Status::Dead => {}
                 }
-                if matches!(thread.status, Status::BetweenCalls | Status::BeforeAccess) {
+                if matches!(thread.status, Status::BetweenCalls | Status::BeforeAccess) || run.is_due(number) {
                     options.push(Choice::Run(number));
                 }
                 if run.deadline_may_pass(number) {
@@ -215,7 +229,10 @@ impl Stage {
     /// Does it, or says what went wrong.
     pub fn apply(&mut self, choice: Choice) -> Result<(), String> {
         match choice {
-            Choice::Run(thread) => self.resume(thread, Order::Go),
+            Choice::Run(thread) => {
+                let is_due = self.seam.with(|run| run.is_due(thread));
+                self.resume(thread, if is_due { Order::DeadlinePassed } else { Order::Go });
+            }
             Choice::Deadline(thread) => {
                 let asleep = self.seam.with(|run| run.pass_deadline(thread));
                 if asleep {
@@ -255,20 +272,32 @@ impl Stage {
         let observer = self.calls.len() - 1;
         let frozen: Vec<ThreadId> = (0..observer).filter(|&thread| self.runnable(thread)).collect();
         self.seam.with(|run| {
-            run.check_sleepers(&frozen);
+            run.check_sleepers(&frozen, false);
             if let Some(weak) = &mut run.weak {
                 weak.settle();
             }
         });
+        let is_due = |stage: &Self, thread: ThreadId| stage.seam.with(|run| run.is_due(thread));
+        let due = |stage: &Self| (0..observer).find(|&thread| !frozen.contains(&thread) && is_due(stage, thread));
         let live = |stage: &Self, thread: &ThreadId| !frozen.contains(thread) && stage.runnable(*thread);
-        while let Some(thread) = (0..=observer).rev().find(|thread| live(self, thread)) {
-            self.resume(thread, Order::Go);
+        // Who sleeps until a time that has come needs nobody to wake.
+        while let Some(thread) = due(self).or_else(|| (0..observer).find(|thread| live(self, thread))) {
+            let order = if is_due(self, thread) { Order::DeadlinePassed } else { Order::Go };
+            self.resume(thread, order);
+            if self.seam.with(|run| run.failure.is_some()) {
+                return;
+            }
+        }
+        self.seam.with(|run| run.check_sleepers(&frozen, true));
+        while let Some(thread) = (0..=observer).rev().find(|thread| live(self, thread)).or_else(|| due(self)) {
+            let order = if is_due(self, thread) { Order::DeadlinePassed } else { Order::Go };
+            self.resume(thread, order);
             if self.seam.with(|run| run.failure.is_some()) {
                 return;
             }
         }
         self.seam.with(|run| {
-            run.check_sleepers(&frozen);
+            run.check_sleepers(&frozen, true);
             run.tally.end_history();
         });
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Absolute deadlines on two clocks.
+//! Absolute deadlines on two clocks, and due times on three.
 
 use super::System;
 use crate::Here;
@@ -46,6 +46,73 @@ impl Deadline {
             Deadline::Never => None,
             Deadline::Monotonic(ns) => Some(ns.saturating_sub(read(libc::CLOCK_MONOTONIC))),
             Deadline::Realtime(ns) => Some(ns.saturating_sub(read(libc::CLOCK_REALTIME))),
+        }
+    }
+}
+
+/// A clock by which something can be due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Clock {
+    /// Nobody can set it, and it stands still while the machine sleeps.
+    Monotonic,
+    /// The time of day, which can be set.
+    Wall,
+    /// Nobody can set it, and it goes on while the machine sleeps.
+    Boot,
+}
+
+impl Clock {
+    /// Its time in nanoseconds.
+    pub fn now_ns(self) -> u64 {
+        #[cfg(ntux_explore)]
+        if let Some(now) = crate::explore::now() {
+            return now;
+        }
+        match self {
+            Clock::Monotonic => read(libc::CLOCK_MONOTONIC),
+            Clock::Wall => read(libc::CLOCK_REALTIME),
+            Clock::Boot => read(<Here as System>::BOOT_CLOCK),
+        }
+    }
+}
+
+/// When something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// By which clock.
+    pub clock: Clock,
+    /// In nanoseconds since its start.
+    pub at_ns: u64,
+}
+
+impl Due {
+    /// So many nanoseconds from now.
+    pub fn after_ns(clock: Clock, ns: u64) -> Due {
+        Due { clock, at_ns: clock.now_ns().saturating_add(ns) }
+    }
+
+    /// The nanoseconds left; 0 if it is due.
+    pub fn remaining_ns(self) -> u64 {
+        self.at_ns.saturating_sub(self.clock.now_ns())
+    }
+
+    /// Until when the kernel can sleep for it. It has no sleep by boot time; the wall clock goes on while the machine sleeps, too, so what
+    /// is left is counted on that one. Whoever wakes must ask again.
+    pub fn deadline(self) -> Deadline {
+        match self.clock {
+            Clock::Monotonic => Deadline::Monotonic(self.at_ns),
+            Clock::Wall => Deadline::Realtime(self.at_ns),
+            Clock::Boot => Deadline::Realtime(realtime_ns().saturating_add(self.remaining_ns())),
+        }
+    }
+}
+
+impl Deadline {
+    /// The one of the two that seems to come first.
+    pub fn or_due(self, due: Due) -> Deadline {
+        match self.remaining_ns() {
+            Some(left) if left <= due.remaining_ns() => self,
+            _ => due.deadline(),
         }
     }
 }

@@ -67,6 +67,8 @@ pub trait System:
 {
     /// A monotonic clock that is up to 10 ms behind and cheaper to read; the monotonic clock itself where there is none.
     const COARSE_CLOCK: libc::clockid_t;
+    /// The clock that goes on while the machine sleeps, and that nobody sets.
+    const BOOT_CLOCK: libc::clockid_t;
 
     /// The address of the calling thread's error number.
     fn errno_place() -> *mut libc::c_int;

@@ -33,6 +33,7 @@ impl NoLongWords for Linux {}
 
 impl System for Linux {
     const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
+    const BOOT_CLOCK: libc::clockid_t = libc::CLOCK_BOOTTIME;
 
     fn errno_place() -> *mut libc::c_int {
         #[cfg(not(any(target_env = "gnu", target_env = "musl")))]

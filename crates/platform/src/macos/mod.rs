@@ -31,6 +31,8 @@ pub struct MacOs;
 
 impl System for MacOs {
     const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+    /// Here the monotonic clock goes on while the machine sleeps.
+    const BOOT_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
 
     fn errno_place() -> *mut libc::c_int {
         calls::errno_place()

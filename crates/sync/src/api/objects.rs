@@ -32,6 +32,11 @@ impl Arena {
         self.create_new(waiter, New::Event { manual, signaled })
     }
 
+    /// Creates a timer, which is neither signaled nor armed; see [`Arena::create_new`].
+    pub fn timer_create(&self, waiter: &Waiter, manual: bool) -> Result<Object> {
+        self.create_new(waiter, New::Timer { manual })
+    }
+
     /// Returns the kind of a live object.
     ///
     /// Errors: `NoSuchObject`.

@@ -6,7 +6,8 @@ use crate::kind::{Kind, Signal};
 use crate::protocol::signal::{at_once, read, signal};
 use crate::protocol::waiter::Waiter;
 use crate::spec::{Event, Mutex, Semaphore, Value};
-use crate::{Error, MutexState, Object, Result};
+use crate::protocol::timer;
+use crate::{Due, Error, MutexState, Object, Result, TimerState};
 
 impl Arena {
     /// Performs an operation if it takes one exchange, and nothing else: the object is at rest, changes, and nobody waits for it.
@@ -91,5 +92,27 @@ impl Arena {
             Value::Event(Event { manual, signaled }) => Ok((manual, signaled)),
             _ => Err(Error::Invalid),
         }
+    }
+
+    /// Arms a timer: it is not signaled until this time, and fires then. With a period, it fires again every `period_ns` nanoseconds,
+    /// rounded up to microseconds; times that were missed are one firing. Those who wait for it wait for the new time.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind, a period above 25 days).
+    pub fn timer_set(&self, waiter: &Waiter, object: Object, due: Due, period_ns: u64) -> Result<()> {
+        timer::set(self, waiter, object, due, period_ns)
+    }
+
+    /// Ends the arming of a timer. Whether it is signaled stays as it is.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind).
+    pub fn timer_cancel(&self, waiter: &Waiter, object: Object) -> Result<()> {
+        timer::cancel(self, waiter, object)
+    }
+
+    /// Returns whether a timer is signaled, and when it fires next.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (another kind).
+    pub fn timer_read(&self, waiter: &Waiter, object: Object) -> Result<TimerState> {
+        timer::read(self, waiter, object)
     }
 }

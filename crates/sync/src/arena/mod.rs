@@ -17,6 +17,7 @@ pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
+pub(crate) mod schedules;
 #[cfg(ntux_explore)]
 mod scarce;
 pub(crate) mod wait_set;
@@ -187,6 +188,16 @@ impl Arena {
         let exists = group < self.layout.name_groups && place < NAMES_GROUP as u32;
         // SAFETY: the layout has NAMES_GROUP texts for each of `name_groups` groups here, 8-byte aligned.
         exists.then(|| unsafe { self.at(self.layout.texts, group * NAMES_GROUP as u32 + place) })
+    }
+
+    fn schedule_word(&self, index: u32) -> Option<&Word128> {
+        // SAFETY: the layout has `capacity.objects` words here, 16-byte aligned.
+        (index < self.capacity.objects).then(|| unsafe { self.at(self.layout.schedules, index) })
+    }
+
+    /// Allocates the memory of a schedule, in any order.
+    fn provide_schedule(&self, index: u32) -> bool {
+        self.provide_alone::<Word128>(self.layout.schedules, index)
     }
 
     /// Allocates the memory of a group of names, in any order.

@@ -58,6 +58,13 @@ impl ObjectSlot {
         meta.is_live(object).then(|| Kind::of(meta))
     }
 
+    /// The same of an object that is no timer: for what is one exchange, without a look at a clock.
+    #[inline(always)]
+    pub(crate) fn kind_if_live_untimed(&self, object: Object) -> Option<Kind> {
+        let meta = Meta(self.meta.load());
+        meta.is_live_untimed(object).then(|| Kind::of_untimed(meta))
+    }
+
     /// The kind of the slot's current or last object (I-object-2).
     pub(crate) fn kind(&self) -> Kind {
         Kind::of(Meta(self.meta.load()))

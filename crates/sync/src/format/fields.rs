@@ -156,6 +156,7 @@ pub(crate) const fn add_to(hash: Hash) -> Hash {
         .add_fields(CLAIMS_FIELDS)
         .add_fields(NAME_GROUP_FIELDS)
         .add_fields(TEXT_FIELDS)
+        .add_fields(SCHEDULE_FIELDS)
 }
 
 const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
@@ -263,6 +264,14 @@ pub(crate) const NAME: &[Bits] = &[
     bits("named", 104, 1),
 ];
 pub(crate) const NAME_HEAD: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32), bits("place", 64, 8)];
+/// Beside an object that is a timer.
+pub(crate) const SCHEDULE: &[Bits] = &[
+    bits("number", 0, 21),
+    bits("turn", 21, 2),
+    bits("period", 23, 41),
+    bits("due", 64, 62),
+    bits("clock", 126, 2),
+];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
@@ -346,9 +355,11 @@ const NAME_GROUP_FIELDS: &[Field] = &[
 ];
 const TEXT_FIELDS: &[Field] = &[row(NAME_WORDS, field("text", 0, 8, &[]))];
 
+const SCHEDULE_FIELDS: &[Field] = &[field("schedule", 0, 16, SCHEDULE)];
+
 /// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, claims, names,
-/// texts. None if the capacity is out of bounds.
-pub fn tables(capacity: Capacity) -> Option<[Table; 9]> {
+/// texts, schedules. None if the capacity is out of bounds.
+pub fn tables(capacity: Capacity) -> Option<[Table; 10]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
     Some([
@@ -361,6 +372,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 9]> {
         table("claims", layout.claims, 16, capacity.objects, CLAIMS_FIELDS),
         table("names", layout.names, size_of::<NameGroup>(), layout.name_groups, NAME_GROUP_FIELDS),
         table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),
+        table("schedules", layout.schedules, 16, capacity.objects, SCHEDULE_FIELDS),
     ])
 }
 
@@ -417,6 +429,7 @@ mod tests {
             SIGNATURE,
             NAME,
             NAME_HEAD,
+            SCHEDULE,
         ] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);

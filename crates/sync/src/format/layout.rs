@@ -11,10 +11,12 @@
 //! ...      claims        16 bytes for each object: who has copies of its descriptor, or holds it
 //! ...      names         4096 bytes for each group of names: which objects have them
 //! ...      texts         256 bytes for each name
+//! ...      schedules     16 bytes for each object that is a timer
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
-//! allocates the page before ([`crate::arena::pool`], [`crate::arena::chunks`], [`crate::arena::peers`], [`crate::arena::names`]).
+//! allocates the page before ([`crate::arena::pool`], [`crate::arena::chunks`], [`crate::arena::peers`], [`crate::arena::names`],
+//! [`crate::arena::schedules`]).
 //!
 //! A file is valid if and only if it cannot shrink, magic, version and fingerprint are ours, the capacities are within
 //! [`Capacity`]'s bounds, and the file is at least as long as they require. Everything else may be rubbish at any time.
@@ -203,6 +205,7 @@ pub struct Layout {
     pub names: u64,
     pub name_groups: u32,
     pub texts: u64,
+    pub schedules: u64,
     pub length: u64,
 }
 
@@ -226,7 +229,8 @@ impl Layout {
         // Half of the places are free when as many names are used as are promised.
         let name_groups = (capacity.objects.div_ceil(NAMES_GROUP as u32 / 2)).min(NAME_GROUPS_MAX);
         let texts = names + u64::from(name_groups) * size_of::<NameGroup>() as u64;
-        let length = texts + u64::from(name_groups) * (NAMES_GROUP * size_of::<NameText>()) as u64;
+        let schedules = texts + u64::from(name_groups) * (NAMES_GROUP * size_of::<NameText>()) as u64;
+        let length = schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64;
         let length = length.next_multiple_of(4096);
         Some(Layout {
             peers,
@@ -239,6 +243,7 @@ impl Layout {
             names,
             name_groups,
             texts,
+            schedules,
             length,
         })
     }

@@ -8,6 +8,8 @@ const STATE_SHIFT: u32 = part(META, "state").shift();
 const STATE_MASK: u64 = part(META, "state").mask();
 const KIND_SHIFT: u32 = part(META, "kind").shift();
 const KIND_MASK: u64 = part(META, "kind").mask();
+/// The highest bit of the kind.
+const TIMED: u64 = 1 << (KIND_SHIFT + part(META, "kind").width - 1);
 const HELD: u64 = part(META, "held").flag();
 const LOCKED: u64 = part(META, "locked").flag();
 const KEEPER_SHIFT: u32 = part(META, "keeper").shift();
@@ -54,6 +56,19 @@ impl Meta {
     #[inline(always)]
     pub fn kind(self) -> u64 {
         self.0 >> KIND_SHIFT & KIND_MASK
+    }
+
+    /// Returns true if the object is a timer. No other kind's number has this bit.
+    #[inline(always)]
+    pub(crate) fn is_timed(self) -> bool {
+        self.0 & TIMED != 0
+    }
+
+    /// [`Meta::is_live`] of an object that is no timer: one comparison, too.
+    #[inline(always)]
+    pub(crate) fn is_live_untimed(self, object: Object) -> bool {
+        const LIVE: u64 = 2 << STATE_SHIFT;
+        self.0 as u32 == object.generation() && self.0 & (STATE_MASK << STATE_SHIFT | TIMED) == LIVE
     }
 
     pub fn generation(self) -> u32 {

@@ -16,6 +16,7 @@
 //! | the admitted operation | [`admission_word`] |
 //! | a process that takes part | [`peer`] |
 //! | which object has a name | [`name_word`] |
+//! | when a timer is due | [`schedule`] |
 //!
 //! Nothing here knows the kinds of objects, or any operation.
 
@@ -33,6 +34,7 @@ pub(crate) mod meta;
 pub(crate) mod name_word;
 pub(crate) mod object_word;
 pub(crate) mod peer;
+pub(crate) mod schedule;
 pub(crate) mod signature;
 pub(crate) mod ticket;
 pub(crate) mod waiter_word;
@@ -42,7 +44,7 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Incremented with every incompatible change.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 
 /// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].

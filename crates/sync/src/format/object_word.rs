@@ -12,11 +12,11 @@
 //! * sequence: every change increments it, so a compare-exchange with an old copy fails, however long its thread slept.
 //! * flags: `W` a waiter registered since the flag was last cleared; `WA` the same for wait-all waiters; `PULSE`
 //!   (events) the value on offer vanishes if nobody takes it; `BROADCAST` (manual-reset events) everybody is served;
-//!   `ABANDONED` (mutexes; shares the bit of `PULSE`); `SPILLED` (mutexes) the recursion count continues beside the
+//!   `ABANDONED` (mutexes) and `FIRED` (timers) share the bit of `PULSE`; `SPILLED` (mutexes) the recursion count continues beside the
 //!   word.
 //! * claimant: none, a waiter (the object is on its way to that waiter), or one of the reserved numbers.
 //! * level: the low part of a mutex's recursion count, see [`crate::kind::mutex`].
-//! * value: a semaphore's count, a mutex's owner, 1 or 0 for an event. In a claimed word it still includes the unit on
+//! * value: a semaphore's count, a mutex's owner, 1 or 0 for an event; of a timer see [`crate::kind::timer`]. In a claimed word it still includes the unit on
 //!   offer.
 //! * tag of a claim: the low 32 bits of the claimed waiter's ticket, or the number of a wait-all attempt. At rest: a
 //!   [`Mark`], by which nothing in the core decides, so it may be any number.
@@ -44,6 +44,8 @@ pub const WA: u64 = part(OBJECT_WORD, "WA").flag();
 pub const PULSE: u64 = part(OBJECT_WORD, "PULSE").flag();
 /// Mutexes: the owner was killed.
 pub const ABANDONED: u64 = PULSE;
+/// Timers: what is on offer is a firing, so whoever waits wakes by itself.
+pub const FIRED: u64 = PULSE;
 /// Manual-reset events: every waiter is served.
 pub const BROADCAST: u64 = part(OBJECT_WORD, "BROADCAST").flag();
 /// Mutexes: part of the recursion count is beside the word.

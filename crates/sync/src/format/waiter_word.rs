@@ -30,13 +30,17 @@
 //! | `Queueing` | `Withdrawn` | the waiter's thread; anyone that would have served it if it had been `Waiting` |
 //! | `Waiting` | `Satisfied` | anyone that sees an object claimed for this epoch; the thread itself for a manual-reset event |
 //! | `Waiting` | `Withdrawn` | the waiter's thread (deadline, interrupt) |
+//! | `Waiting`, parked | the same, stirred | anyone that arms a timer for which it waits |
+//! | `Waiting`, stirred | the same, parked | the waiter's thread, before it looks at its timers |
 //! | `Waiting`, `Queueing` | `Died` | the kernel, when the thread dies |
 //! | `Probing` | `Satisfied` | the waiter's thread |
 //! | `Probing` | `Withdrawn` | anyone that meets the probe's claim |
 //! | `Requesting` | `Done` | anyone that performs the request |
 //!
 //! Within one ticket the state never goes back, and a ticket is never used twice by a waiter: that is condition L1 of
-//! `ntux_platform::atomic` (the low half holds the futex word and the low part of the ticket).
+//! `ntux_platform::atomic` (the low half holds the futex word and the low part of the ticket). Only the mark *stirred* comes and
+//! goes. A load between whose halves it does both can return a high half beside which it stood; no step but the sleep of the waiter
+//! itself, which compares the whole word, depends on that mark.
 
 use ntux_platform::atomic::Pair;
 
@@ -52,6 +56,9 @@ use crate::planted::{Bug, planted};
 const THREAD_MASK: u32 = part(WAITER_WORD, "thread").mask() as u32;
 /// Written by the kernel when the waiting thread dies.
 const DIED: u32 = part(WAITER_WORD, "died").flag() as u32;
+/// The same bit beside the number of the thread, which the kernel leaves there only while the thread lives: it may be asleep, and is to
+/// look at its timers again ([`crate::protocol::timer`]).
+const STIRRED: u32 = DIED;
 /// Set while the thread may be asleep.
 const PARKED: u32 = part(WAITER_WORD, "parked").flag() as u32;
 /// The argument of a waiter that was given all its objects.
@@ -126,7 +133,7 @@ impl WaiterWord {
     pub fn state(self) -> WaiterState {
         match self.0.high >> STATE_SHIFT & STATE_MASK {
             0 => WaiterState::Idle,
-            1 | 7 if self.futex() & DIED != 0 => WaiterState::Died,
+            1 | 7 if self.is_marked_dead() => WaiterState::Died,
             1 => WaiterState::Waiting,
             2 => WaiterState::Satisfied,
             3 => WaiterState::Withdrawn,
@@ -173,7 +180,13 @@ impl WaiterWord {
     #[inline(always)]
     pub fn is_open(self) -> bool {
         // The states 1 and 7; without the rest of the decoding, because it is asked for often.
-        matches!(self.0.high >> STATE_SHIFT & STATE_MASK, 1 | 7) && self.futex() & DIED == 0
+        matches!(self.0.high >> STATE_SHIFT & STATE_MASK, 1 | 7) && !self.is_marked_dead()
+    }
+
+    /// Returns true if the kernel has marked an undecided wait of a dead thread.
+    #[inline(always)]
+    fn is_marked_dead(self) -> bool {
+        self.futex() & (DIED | THREAD_MASK) == DIED
     }
 
     /// Returns true if it is undecided, in all its queues, in the epoch that began with this ticket.
@@ -181,7 +194,7 @@ impl WaiterWord {
     pub fn waits_since(self, ticket: Ticket) -> bool {
         const WAITING: u64 = 1 << STATE_SHIFT;
         let high = self.0.high & (TICKET_HIGH_MASK | STATE_MASK << STATE_SHIFT);
-        high == ticket.number() >> 32 | WAITING && (self.0.low >> 32) as u32 == ticket.tag() && self.futex() & DIED == 0
+        high == ticket.number() >> 32 | WAITING && (self.0.low >> 32) as u32 == ticket.tag() && !self.is_marked_dead()
     }
 
     /// Returns true if the thread may be asleep.
@@ -194,6 +207,16 @@ impl WaiterWord {
     #[inline(always)]
     pub fn parked(self) -> WaiterWord {
         self.with_futex(self.futex() | PARKED)
+    }
+
+    /// About to sleep, and about to look at its timers: it was not stirred since.
+    pub(crate) fn parked_unstirred(self) -> WaiterWord {
+        self.with_futex(self.thread() | PARKED)
+    }
+
+    /// To look at its timers again. Only of an undecided wait that may be asleep.
+    pub(crate) fn stirred(self) -> WaiterWord {
+        self.with_futex(self.futex() | STIRRED)
     }
 
     /// Object index, attempt or result.
@@ -303,6 +326,24 @@ impl WaiterSlot {
     #[inline(always)]
     pub(crate) fn exchange(&self, seen: WaiterWord, next: WaiterWord) -> bool {
         self.word.compare_exchange(seen.0, next.0).is_ok()
+    }
+
+    /// Marks the wait of an entry, if it stands for a wait on `object` that may be asleep: it is to look at its timers again. Returns whether
+    /// it needs a wake for that; also if it was marked already, because who did it may have died before.
+    pub(crate) fn stir(&self, entry: Entry, object: Object) -> bool {
+        for _ in 0..RETRIES {
+            let seen = self.load();
+            if !self.backs(seen, entry, object) || !seen.is_parked() {
+                return false;
+            }
+            if seen == seen.stirred() {
+                return !planted(Bug::StirredUnwoken);
+            }
+            if self.exchange(seen, seen.stirred()) {
+                return true;
+            }
+        }
+        false
     }
 
     /// The waiter's word, for a scan that meets one of its entries. A wait that is not in all its queues yet is

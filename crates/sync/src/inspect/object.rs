@@ -14,8 +14,9 @@ use crate::format::mark::Mark;
 use crate::format::meta::{Meta, SlotState};
 use crate::format::object_word::{Claimant, ObjectWord};
 use crate::format::waiter_word::{WaiterState, WaiterWord};
-use crate::kind::Kind;
-use crate::{Object, spec};
+use crate::format::schedule::Schedule;
+use crate::kind::{Kind, timer};
+use crate::{Object, TimerState, spec};
 
 /// An object as it was at one instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,6 +84,8 @@ pub enum Value {
     Mutex(spec::Mutex),
     /// Signaled or not.
     Event(spec::Event),
+    /// Signaled or not, and when it is due.
+    Timer(TimerState),
     /// It is being created: the contents can be those of the previous object.
     Undecided,
     /// No operation could have left this.
@@ -97,6 +100,8 @@ impl Value {
             Value::Mutex(_) => Some(Kind::Mutex),
             Value::Event(event) if event.manual => Some(Kind::ManualEvent),
             Value::Event(_) => Some(Kind::AutoEvent),
+            Value::Timer(timer) if timer.manual => Some(Kind::ManualTimer),
+            Value::Timer(_) => Some(Kind::SyncTimer),
             Value::Undecided | Value::Rubbish => None,
         }
     }
@@ -204,7 +209,8 @@ impl ObjectView {
         if life == Life::Closed && !is_waited_for && claim == Claim::None {
             return None;
         }
-        let (version, keeper, value) = (word.version(), Keeper::of(meta, life), Value::of(meta, life, word, extra));
+        let (version, keeper) = (word.version(), Keeper::of(meta, life));
+        let value = Value::of(meta, life, word, extra, look.schedule(index));
         let creator = meta.creator().filter(|_| life == Life::Live);
         let last_by =
             if life == Life::Live && claim == Claim::None { LastBy::of(word.mark()) } else { LastBy::Unknown };
@@ -249,7 +255,7 @@ impl Keeper {
 }
 
 impl Value {
-    fn of(meta: Meta, life: Life, word: ObjectWord, extra: u64) -> Value {
+    fn of(meta: Meta, life: Life, word: ObjectWord, extra: u64, schedule: Schedule) -> Value {
         if life == Life::Building {
             return Value::Undecided;
         }
@@ -260,6 +266,7 @@ impl Value {
             Some(spec::Value::Semaphore(semaphore)) => Value::Semaphore(semaphore),
             Some(spec::Value::Mutex(mutex)) => Value::Mutex(mutex),
             Some(spec::Value::Event(event)) => Value::Event(event),
+            Some(spec::Value::Timer(_)) => timer::state(kind, word, schedule).map_or(Value::Rubbish, Value::Timer),
             None => Value::Rubbish,
         }
     }

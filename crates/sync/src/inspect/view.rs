@@ -14,6 +14,7 @@ use super::{AdmissionView, ObjectView, PeerView, Snapshot, WaiterView, WakeView,
 use crate::arena::{HEAD, Shape, begins_arena, is_of_this_version};
 use crate::format::layout::{Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, PoolWords, WaiterSlot};
 use crate::format::limits::{NAMES_GROUP, PEERS_MAX};
+use crate::format::schedule::Schedule;
 use crate::format::ticket::Ticket;
 use crate::{Error, Result};
 
@@ -136,6 +137,14 @@ impl<'a> Look<'a> {
         let exists = group < self.view.layout.name_groups && place < NAMES_GROUP as u32;
         // SAFETY: the layout has NAMES_GROUP texts for each of `name_groups` groups here, 8-byte aligned.
         if exists { unsafe { self.at(self.view.layout.texts, group * NAMES_GROUP as u32 + place) } } else { None }
+    }
+
+    /// The schedule of a timer; that of one that is not armed, if it has no memory.
+    pub fn schedule(&self, index: u32) -> Schedule {
+        // SAFETY: the layout has `capacity.objects` words here, 16-byte aligned.
+        let word: Option<&Word128> =
+            if self.is_object(index) { unsafe { self.at(self.view.layout.schedules, index) } } else { None };
+        word.map_or(Schedule::default(), |word| Schedule(word.load()))
     }
 
     pub fn is_object(&self, index: u32) -> bool {

@@ -118,6 +118,8 @@ pub enum Request {
     Release(Object, u32),
     Unlock(Object, u32),
     Kill(Object, u32),
+    /// Fires a timer.
+    Fire(Object),
     /// No such signal.
     Rubbish,
 }
@@ -266,7 +268,7 @@ impl Request {
     /// The object that it is about; none if it is rubbish.
     pub fn object(self) -> Option<Object> {
         match self {
-            Request::Set(object) | Request::Reset(object) | Request::Pulse(object) => Some(object),
+            Request::Set(object) | Request::Reset(object) | Request::Pulse(object) | Request::Fire(object) => Some(object),
             Request::Release(object, _) | Request::Unlock(object, _) | Request::Kill(object, _) => Some(object),
             Request::Rubbish => None,
         }
@@ -281,6 +283,7 @@ impl Request {
             Some(Signal::Release(units)) => Request::Release(object, units),
             Some(Signal::Unlock(owner)) => Request::Unlock(object, owner),
             Some(Signal::Kill(owner)) => Request::Kill(object, owner),
+            Some(Signal::Fire(_) | Signal::GiveBack) => Request::Fire(object),
             None => Request::Rubbish,
         }
     }

@@ -11,12 +11,14 @@
 pub(crate) mod event;
 pub(crate) mod mutex;
 pub(crate) mod semaphore;
+pub(crate) mod timer;
 
 use ntux_platform::atomic::Word64;
 
 use crate::format::layout::ObjectSlot;
 use crate::format::meta::Meta;
-use crate::format::object_word::{Claimant, ObjectWord};
+use crate::format::object_word::{Claimant, FIRED, ObjectWord};
+use crate::planted::{Bug, planted};
 use crate::{Error, Result, spec};
 pub(crate) use mutex::Carried;
 
@@ -31,6 +33,10 @@ pub enum Kind {
     AutoEvent,
     /// An event that stays until reset.
     ManualEvent,
+    /// A timer that one waiter consumes when it is due.
+    SyncTimer,
+    /// A timer that stays signaled from its due time until it is set again.
+    ManualTimer,
 }
 
 /// What to create.
@@ -57,6 +63,11 @@ pub enum New {
         /// Signaled at first.
         signaled: bool,
     },
+    /// A timer, not armed and not signaled.
+    Timer {
+        /// Stays signaled until it is set again.
+        manual: bool,
+    },
 }
 
 /// An operation that changes one object without waiting.
@@ -74,6 +85,10 @@ pub enum Signal {
     Unlock(u32),
     /// Declares this owner of a mutex dead.
     Kill(u32),
+    /// Fires a timer; the number of the turn.
+    Fire(u32),
+    /// Signals a timer that a wait has taken in vain.
+    GiveBack,
 }
 
 /// The initial state of a new object.
@@ -119,6 +134,7 @@ impl New {
             New::Semaphore { count, max } => semaphore::start(count, max),
             New::Mutex { owner, count } => mutex::start(owner, count),
             New::Event { manual, signaled } => Ok(event::start(manual, signaled)),
+            New::Timer { manual } => Ok(timer::start(manual)),
         }
     }
 }
@@ -128,7 +144,7 @@ impl Start {
     pub(crate) fn extra(self, rest: ObjectWord) -> u64 {
         match self.kind {
             Kind::Mutex => mutex::extra_at_start(self.extra, rest),
-            Kind::Semaphore | Kind::AutoEvent | Kind::ManualEvent => self.extra,
+            _ => self.extra,
         }
     }
 }
@@ -137,6 +153,16 @@ impl Kind {
     /// The kind that a slot has or had last. Rubbish reads as some kind: the results are then wrong, but defined.
     #[inline(always)]
     pub(crate) fn of(meta: Meta) -> Kind {
+        match (meta.is_timed(), meta.kind() & 0x1 != 0) {
+            (false, _) => Kind::of_untimed(meta),
+            (true, false) => Kind::SyncTimer,
+            (true, true) => Kind::ManualTimer,
+        }
+    }
+
+    /// The same, if it is known that it is no timer.
+    #[inline(always)]
+    pub(crate) fn of_untimed(meta: Meta) -> Kind {
         match meta.kind() & 0x3 {
             0 => Kind::Semaphore,
             1 => Kind::Mutex,
@@ -152,24 +178,27 @@ impl Kind {
             Kind::Mutex => 1,
             Kind::AutoEvent => 2,
             Kind::ManualEvent => 3,
+            Kind::SyncTimer => 8,
+            Kind::ManualTimer => 9,
         }
     }
 
-    /// The word for it in all texts: `semaphore`, `mutex` or `event`.
+    /// The word for it in all texts: `semaphore`, `mutex`, `event` or `timer`.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Semaphore => "semaphore",
             Kind::Mutex => "mutex",
             Kind::AutoEvent | Kind::ManualEvent => "event",
+            Kind::SyncTimer | Kind::ManualTimer => "timer",
         }
     }
 
-    /// The word for it in a table, which distinguishes events: `semaphore`, `mutex`, `auto` or `manual`.
+    /// The word for it in a table, which distinguishes events: `semaphore`, `mutex`, `auto`, `manual` or `timer`.
     pub fn exact_word(self) -> &'static str {
         match self {
             Kind::AutoEvent => "auto",
             Kind::ManualEvent => "manual",
-            Kind::Semaphore | Kind::Mutex => self.word(),
+            _ => self.word(),
         }
     }
 
@@ -178,15 +207,21 @@ impl Kind {
         matches!(self, Kind::AutoEvent | Kind::ManualEvent)
     }
 
+    /// Returns true if it is a timer of either sort.
+    #[inline(always)]
+    pub fn is_timer(self) -> bool {
+        matches!(self, Kind::SyncTimer | Kind::ManualTimer)
+    }
+
     /// Returns true if objects of the two kinds have the same operations: an event is an event, whatever resets it.
     pub(crate) fn is_like(self, other: Kind) -> bool {
-        self == other || self.is_event() && other.is_event()
+        self == other || self.is_event() && other.is_event() || self.is_timer() && other.is_timer()
     }
 
     /// Returns true if a wait that acquires the object changes it.
     #[inline(always)]
     pub(crate) fn is_consumed(self) -> bool {
-        self != Kind::ManualEvent
+        !matches!(self, Kind::ManualEvent | Kind::ManualTimer)
     }
 
     /// Returns what a wait with this owner id can do with a word at rest.
@@ -194,6 +229,7 @@ impl Kind {
     pub(crate) fn access(self, word: ObjectWord, extra: &Word64, owner: u32) -> Access {
         match self {
             Kind::Mutex => mutex::access(word, extra, owner),
+            Kind::SyncTimer | Kind::ManualTimer if !timer::is_signaled(word) => Access::Closed,
             _ if word.value() == 0 => Access::Closed,
             _ => Access::Open(self.consumed(word, owner)),
         }
@@ -238,7 +274,8 @@ impl Kind {
             Kind::Semaphore => semaphore::acquired(word),
             Kind::Mutex => mutex::acquired(word, owner),
             Kind::AutoEvent => event::acquired(word),
-            Kind::ManualEvent => word,
+            Kind::SyncTimer => timer::acquired(word),
+            Kind::ManualEvent | Kind::ManualTimer => word,
         }
     }
 
@@ -246,13 +283,14 @@ impl Kind {
     pub(crate) fn rested(self, word: ObjectWord) -> ObjectWord {
         match self {
             Kind::AutoEvent | Kind::ManualEvent => event::rested(word),
+            Kind::SyncTimer | Kind::ManualTimer => timer::rested(word),
             Kind::Semaphore | Kind::Mutex => word,
         }
     }
 
     /// Returns true if everybody is served, in any order.
     pub(crate) fn is_broadcast(self, word: ObjectWord) -> bool {
-        self == Kind::ManualEvent && event::is_broadcast(word)
+        matches!(self, Kind::ManualEvent | Kind::ManualTimer) && event::is_broadcast(word)
     }
 
     /// Returns true if something is left for others after a claim was granted or refused.
@@ -261,8 +299,8 @@ impl Kind {
             Kind::Semaphore => word.value() > 0,
             // Even after it was granted: others with the same owner id may also enter.
             Kind::Mutex => true,
-            Kind::AutoEvent => !granted,
-            Kind::ManualEvent => event::is_broadcast(word) || !granted,
+            Kind::AutoEvent | Kind::SyncTimer => !granted,
+            Kind::ManualEvent | Kind::ManualTimer => event::is_broadcast(word) || !granted,
         }
     }
 
@@ -274,7 +312,11 @@ impl Kind {
 
     /// Returns true if an admitted operation has something for a wait-all waiter on its origin.
     pub(crate) fn is_on_offer(self, word: ObjectWord) -> bool {
-        self == Kind::Mutex || word.value() != 0
+        match self {
+            Kind::Mutex => true,
+            Kind::SyncTimer | Kind::ManualTimer => timer::is_signaled(word),
+            Kind::Semaphore | Kind::AutoEvent | Kind::ManualEvent => word.value() != 0,
+        }
     }
 
     /// Returns true if an admitted operation has more on its origin than one waiter can take. `takes`: one is about to take its
@@ -282,8 +324,8 @@ impl Kind {
     pub(crate) fn offers_several(self, word: ObjectWord, takes: bool) -> bool {
         match self {
             Kind::Semaphore => word.value() > u32::from(takes),
-            Kind::ManualEvent => true,
-            Kind::AutoEvent | Kind::Mutex => false,
+            Kind::ManualEvent | Kind::ManualTimer => true,
+            Kind::AutoEvent | Kind::SyncTimer | Kind::Mutex => false,
         }
     }
 
@@ -293,14 +335,21 @@ impl Kind {
     pub(crate) fn has_served_only(self, seen: ObjectWord, now: ObjectWord) -> bool {
         let is_serving = matches!(now.claimant(), Claimant::Waiter(_));
         match self {
-            Kind::ManualEvent => is_serving && event::is_broadcast(now),
+            Kind::ManualEvent | Kind::ManualTimer => is_serving && event::is_broadcast(now),
             Kind::Semaphore => is_serving && seen.changes_until(now) <= u64::from(seen.value()),
-            Kind::Mutex | Kind::AutoEvent => false,
+            Kind::Mutex | Kind::AutoEvent | Kind::SyncTimer => false,
         }
     }
 
+    /// Returns true if whoever is given this word wakes by itself, because an offer of a timer that fires is for those who sleep until it
+    /// does (I-timer-3).
+    #[inline(always)]
+    pub(crate) fn wakes_itself(self, word: ObjectWord) -> bool {
+        self.is_timer() && word.has(FIRED) && !planted(Bug::FiresAside)
+    }
+
     /// The object's value in terms of the specification; none if no operation can have left this word. It is also right
-    /// during a claim: the value then includes the unit on offer.
+    /// during a claim: the value then includes the unit on offer. A timer's is without what its schedule says.
     #[inline(always)]
     pub(crate) fn value(self, word: ObjectWord, extra: u64) -> Option<spec::Value> {
         match self {
@@ -308,6 +357,8 @@ impl Kind {
             Kind::Mutex => mutex::value(word, extra).map(spec::Value::Mutex),
             Kind::AutoEvent => event::value(word, false).map(spec::Value::Event),
             Kind::ManualEvent => event::value(word, true).map(spec::Value::Event),
+            Kind::SyncTimer => timer::value(word, false).map(spec::Value::Timer),
+            Kind::ManualTimer => timer::value(word, true).map(spec::Value::Timer),
         }
     }
 }
@@ -327,6 +378,7 @@ impl Signal {
             Signal::Set | Signal::Reset | Signal::Pulse => kind.is_event(),
             Signal::Release(_) => kind == Kind::Semaphore,
             Signal::Unlock(_) | Signal::Kill(_) => kind == Kind::Mutex,
+            Signal::Fire(_) | Signal::GiveBack => kind.is_timer(),
         }
     }
 
@@ -340,6 +392,8 @@ impl Signal {
             Signal::Release(count) => semaphore::release(word, extra, count),
             Signal::Unlock(owner) => mutex::unlock(word, extra, owner),
             Signal::Kill(owner) => mutex::kill(word, extra, owner),
+            Signal::Fire(number) => timer::fire(word, kind, number),
+            Signal::GiveBack => timer::give_back(word, kind),
         }
     }
 
@@ -347,7 +401,7 @@ impl Signal {
     /// `offered`: it has made the object available.
     pub(crate) fn result(self, word: ObjectWord, extra: &Word64, offered: bool) -> Result<u32> {
         match self {
-            Signal::Set | Signal::Pulse => Ok(u32::from(!offered)),
+            Signal::Set | Signal::Pulse | Signal::Fire(_) | Signal::GiveBack => Ok(u32::from(!offered)),
             Signal::Reset => Ok(word.value()),
             Signal::Release(count) => semaphore::released(word, count, offered),
             Signal::Unlock(owner) => mutex::unlocked(word, extra, owner, offered),
@@ -364,6 +418,8 @@ impl Signal {
             Signal::Release(count) => (4, count),
             Signal::Unlock(owner) => (5, owner),
             Signal::Kill(owner) => (6, owner),
+            Signal::Fire(number) => (7, number),
+            Signal::GiveBack => (8, 0),
         };
         number << 32 | u64::from(argument)
     }
@@ -378,6 +434,8 @@ impl Signal {
             4 => Some(Signal::Release(argument)),
             5 => Some(Signal::Unlock(argument)),
             6 => Some(Signal::Kill(argument)),
+            7 => Some(Signal::Fire(argument)),
+            8 => Some(Signal::GiveBack),
             _ => None,
         }
     }

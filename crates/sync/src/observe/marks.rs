@@ -82,7 +82,7 @@ impl OwnMark {
 #[inline(always)]
 fn leaves_a_mark(signal: Signal) -> bool {
     match signal {
-        Signal::Set | Signal::Pulse | Signal::Release(_) => true,
+        Signal::Set | Signal::Pulse | Signal::Release(_) | Signal::Fire(_) | Signal::GiveBack => true,
         Signal::Reset | Signal::Unlock(_) | Signal::Kill(_) => false,
     }
 }

@@ -99,6 +99,7 @@ pub(crate) fn signaled(arena: &Arena, object: Object, signal: Signal) {
         Signal::Release(_) => Operation::Release,
         Signal::Unlock(_) => Operation::Unlock,
         Signal::Kill(_) => Operation::Kill,
+        Signal::Fire(_) | Signal::GiveBack => Operation::Fire,
     };
     arena.trace(|| What::Signals { object: object.index(), operation });
 }

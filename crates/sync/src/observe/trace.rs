@@ -112,6 +112,7 @@ pub enum Operation {
     Release,
     Unlock,
     Kill,
+    Fire,
 }
 
 impl Operation {
@@ -121,12 +122,20 @@ impl Operation {
             Operation::Set | Operation::Reset | Operation::Pulse => Kind::AutoEvent.word(),
             Operation::Release => Kind::Semaphore.word(),
             Operation::Unlock | Operation::Kill => Kind::Mutex.word(),
+            Operation::Fire => Kind::SyncTimer.word(),
         }
     }
 }
 
-const OPERATIONS: [Operation; 6] =
-    [Operation::Set, Operation::Reset, Operation::Pulse, Operation::Release, Operation::Unlock, Operation::Kill];
+const OPERATIONS: [Operation; 7] = [
+    Operation::Set,
+    Operation::Reset,
+    Operation::Pulse,
+    Operation::Release,
+    Operation::Unlock,
+    Operation::Kill,
+    Operation::Fire,
+];
 
 /// An event, as a tracer reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -111,6 +111,21 @@ pub(crate) fn announce(arena: &Arena, waiter: &Waiter, object: Object, signal: S
     decode(answer)
 }
 
+/// Performs a signal through the admission word of which nobody wants to know the result. So the thread may be waiting meanwhile: its
+/// word needs no epoch for an answer.
+///
+/// Errors: `Exhausted` if the arena has no waiter slot for the thread.
+#[cold]
+pub(super) fn announce_unanswered(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<()> {
+    let (index, slot) = enroll(arena, waiter)?;
+    slot.request.store(signal.bits());
+    slot.request_object.store(object.0);
+    let operation = admit(arena, waiter, |attempt| {
+        Some(Admission::new(Phase::Apply, attempt, 0, index, NOBODY, Ticket::default()))
+    })?;
+    help_operation(arena, waiter, operation.ok_or(Error::Corrupt)?)
+}
+
 /// Makes the first attempt of a wait-all. Afterwards it is satisfied, or one of its objects was seen unavailable.
 pub(crate) fn try_everything(
     arena: &Arena,

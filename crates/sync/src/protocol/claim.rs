@@ -25,6 +25,8 @@
 //! * I-claim-5: at rest and available implies that no eligible wait-any waiter is in its queues.
 //! * I-claim-6: registering changes the object's word only while it is at rest. So no thread falls asleep behind a
 //!   claim that it has not helped.
+//! * I-claim-8: what is on offer by a firing of a timer is decided without a will: its waiters wake by themselves (I-timer-3 in
+//!   [`super::timer`]).
 //! * I-claim-7: the operation that satisfied a waiter completes before any step on another of that waiter's objects
 //!   (C4). So for every observer, an operation that satisfies several waiters one after the other has happened for all
 //!   of them or for none.
@@ -125,8 +127,11 @@ pub(crate) fn put(
     let Some(candidate) = offered.candidate else {
         return slot.exchange(seen, next).then(|| next.advanced().into());
     };
-    let satisfied = candidate.word.satisfied(index, slot.kind().was_abandoned(next));
-    let decision = Decision::prepare(waiter, candidate.slot, candidate.word, satisfied, observe::resident(slot, index));
+    let kind = slot.kind();
+    let satisfied = candidate.word.satisfied(index, kind.was_abandoned(next));
+    let resident = observe::resident(slot, index);
+    let decision =
+        Decision::prepare(waiter, candidate.slot, candidate.word, satisfied, resident, kind.wakes_itself(next));
     if !slot.exchange(seen, next) {
         decision.drop();
         return None;
@@ -259,7 +264,7 @@ fn settled(
     let (kind, seen) = (slot.kind(), found.word);
     let claimed_slot = arena.waiter_slot(claimed).ok_or(Error::Corrupt)?;
     let granted = found.granted
-        || decide(arena, waiter, claimed_slot, seen.tag(), index, kind.was_abandoned(seen))? == Verdict::Granted;
+        || decide(arena, waiter, claimed_slot, index, kind, seen)? == Verdict::Granted;
     // If the claim was refused, the signature is that of another operation.
     let by = if granted { found.by.or(|| marks::who_signed(claimed_slot, seen.tag())) } else { found.by };
     let next = marks::offered(by, kind, seen.unclaimed());
@@ -289,10 +294,11 @@ fn decide(
     arena: &Arena,
     waiter: &Waiter,
     slot: &WaiterSlot,
-    tag: u32,
     object: u32,
-    abandoned: bool,
+    kind: Kind,
+    claimed: ObjectWord,
 ) -> Result<Verdict> {
+    let (tag, wakes_itself) = (claimed.tag(), kind.wakes_itself(claimed));
     while waiter.budget.round() {
         let seen = slot.load();
         if seen.ticket().tag() != tag {
@@ -301,10 +307,11 @@ fn decide(
         match seen.state() {
             // Queueing: its own claim.
             WaiterState::Waiting | WaiterState::Queueing => {
-                let satisfied = seen.satisfied(object, abandoned);
+                let satisfied = seen.satisfied(object, kind.was_abandoned(claimed));
                 // Whose operation it is, only the thread knows that made the claim.
                 let resident = arena.object_slot(object).and_then(|slot| observe::resident(slot, object));
-                if Decision::prepare(waiter, slot, seen, satisfied, resident).make(arena, Mark::default()) {
+                let decision = Decision::prepare(waiter, slot, seen, satisfied, resident, wakes_itself);
+                if decision.make(arena, Mark::default()) {
                     return Ok(Verdict::Granted);
                 }
             }
@@ -323,7 +330,7 @@ fn decide(
                 }
                 if !planted(Bug::SettleWake) {
                     // C3
-                    pay(arena, waiter, slot, seen);
+                    pay(arena, waiter, slot, seen, wakes_itself);
                 }
                 return Ok(Verdict::Granted);
             }
@@ -333,7 +340,8 @@ fn decide(
     Err(Error::Corrupt)
 }
 
-/// Gives a waiter all its objects, and wakes it. `by`: who performs the operation.
+/// Gives a waiter all its objects, and wakes it. `by`: who performs the operation. `wakes_itself`: whoever waits for it does
+/// ([`Kind::wakes_itself`]).
 pub(crate) fn give_everything(
     arena: &Arena,
     waiter: &Waiter,
@@ -341,9 +349,10 @@ pub(crate) fn give_everything(
     seen: WaiterWord,
     abandoned: bool,
     by: Mark,
+    wakes_itself: bool,
 ) {
     let next = seen.satisfied(EVERYTHING, abandoned);
-    if Decision::prepare(waiter, slot, seen, next, None).make(arena, by) && next.is_owed() {
+    if Decision::prepare(waiter, slot, seen, next, None, wakes_itself).make(arena, by) && next.is_owed() {
         slot.exchange(next, next.paid());
     }
 }
@@ -361,25 +370,37 @@ pub(super) struct Decision<'a> {
     wake: Option<Wake>,
 }
 
-/// A wake that will be sent: what the kernel does if this thread dies before, and the time.
+/// A wake that will be sent: what the kernel does if this thread dies before, unless the waiter wakes by itself; and the time.
 struct Wake {
-    robust: Head,
-    owed: Owed,
+    will: Option<(Head, Owed)>,
     now_ns: u64,
 }
 
 impl Wake {
     #[inline(always)]
-    fn prepare(waiter: &Waiter, slot: &WaiterSlot) -> Wake {
-        waiter.step_aside();
+    fn prepare(waiter: &Waiter, slot: &WaiterSlot, wakes_itself: bool) -> Wake {
+        if !wakes_itself {
+            waiter.step_aside();
+        }
         let now_ns = if cfg!(ntux_explore) { 0 } else { monotonic_ns() };
-        let robust = waiter.robust();
-        Wake { robust, owed: robust.owe(slot.word.futex_address()), now_ns }
+        let will = (!wakes_itself).then(|| {
+            let robust = waiter.robust();
+            (robust, robust.owe(slot.word.futex_address()))
+        });
+        Wake { will, now_ns }
+    }
+
+    #[inline(always)]
+    fn forget(self) {
+        if let Some((robust, owed)) = self.will {
+            robust.forget(owed);
+        }
     }
 }
 
 impl<'a> Decision<'a> {
-    /// `object`: the one that is given, if it is one and onlookers are to know.
+    /// `object`: the one that is given, if it is one and onlookers are to know. `wakes_itself`: the waiter needs no will
+    /// ([`Kind::wakes_itself`]).
     #[inline(always)]
     pub(super) fn prepare(
         waiter: &Waiter,
@@ -387,8 +408,9 @@ impl<'a> Decision<'a> {
         seen: WaiterWord,
         next: WaiterWord,
         object: Option<Object>,
+        wakes_itself: bool,
     ) -> Decision<'a> {
-        let wake = if next.is_owed() { Some(Wake::prepare(waiter, slot)) } else { None };
+        let wake = if next.is_owed() { Some(Wake::prepare(waiter, slot, wakes_itself)) } else { None };
         leave_stamp(slot, wake.as_ref().map(|wake| wake.now_ns));
         Decision { slot, seen, next, object, wake }
     }
@@ -411,28 +433,30 @@ impl<'a> Decision<'a> {
         let Decision { slot, seen, next, object, wake } = self;
         // O-signature: the woken thread may be the one that settles the claim.
         observe::decided(arena, slot, seen, object, by, wake.as_ref().map(|wake| wake.now_ns));
-        if let Some(Wake { robust, owed, .. }) = wake {
+        if let Some(wake) = wake {
             futex::wake(slot.word.futex_address(), 1);
-            robust.forget(owed);
+            wake.forget();
             observe::woken(slot, next);
         }
     }
 
     /// It is not made by this thread.
     pub(super) fn drop(self) {
-        if let Some(Wake { robust, owed, .. }) = self.wake {
-            robust.forget(owed);
+        if let Some(wake) = self.wake {
+            wake.forget();
         }
     }
 }
 
-/// Sends the wake that a satisfied waiter is owed, if any.
-pub(crate) fn pay(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord) {
+/// Sends the wake that a satisfied waiter is owed, if any. `wakes_itself`: as in [`Decision::prepare`].
+pub(crate) fn pay(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, wakes_itself: bool) {
     if !seen.is_owed() {
         return;
     }
     // A thread that reads its own word is awake.
-    if !waiter.is_at(slot) {
+    if wakes_itself {
+        futex::wake(slot.word.futex_address(), 1);
+    } else if !waiter.is_at(slot) {
         wake(arena, waiter, slot);
     }
     slot.exchange(seen, seen.paid());

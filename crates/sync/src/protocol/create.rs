@@ -11,7 +11,7 @@ use crate::arena::lifetime::{KeptBy, Lifetime};
 use crate::format::limits::RETRIES;
 use crate::format::meta::Meta;
 use crate::format::object_word::ObjectWord;
-use crate::kind::Start;
+use crate::kind::{Start, timer};
 use crate::{Error, Object, Result};
 
 /// Creates an object in a free slot, or in one that nobody can use any more.
@@ -38,9 +38,13 @@ pub(crate) fn create_object(arena: &Arena, waiter: &Waiter, start: Start, lifeti
 /// Building to Live. Finishes claims on the slot's last object first, according to its kind.
 fn furnish(arena: &Arena, waiter: &Waiter, index: u32, start: Start, kept_by: KeptBy) -> Result<Object> {
     let slot = arena.object_slot(index).ok_or(Error::Corrupt)?;
+    let value = match start.kind.is_timer() {
+        true => timer::value_at_start(arena.begin_schedule(index)?),
+        false => start.value,
+    };
     for _ in 0..RETRIES {
         let rest = help(arena, waiter, index, slot.load())?;
-        let word = ObjectWord::fresh(rest, start.value, start.level).with(start.flags);
+        let word = ObjectWord::fresh(rest, value, start.level).with(start.flags);
         if !slot.exchange(rest, word) {
             continue;
         }

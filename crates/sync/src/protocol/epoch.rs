@@ -104,7 +104,7 @@ impl Epoch<'_> {
     }
 
     #[inline(always)]
-    fn decision_in(&self, seen: WaiterWord) -> Option<Decision> {
+    pub(super) fn decision_in(&self, seen: WaiterWord) -> Option<Decision> {
         if seen.ticket() != self.ticket {
             return Some(Decision::Nothing);
         }
@@ -217,7 +217,7 @@ impl Epoch<'_> {
 
     /// Says what a wait that has slept has come to. Most are given one object.
     #[inline(always)]
-    fn woke(&self, decision: Decision) {
+    pub(super) fn woke(&self, decision: Decision) {
         match decision {
             Decision::Object { index, .. } => observe::woke(self.arena, self.slot, What::Acquires { object: index }),
             Decision::Everything { .. } => observe::woke(self.arena, self.slot, What::AcquiresAll),
@@ -235,7 +235,7 @@ impl Epoch<'_> {
 
     /// Spins on the own word.
     #[cold]
-    fn look(&self) {
+    pub(super) fn look(&self) {
         let before = self.load();
         if before.is_open() {
             let is_decided = || self.slot.word.load_low() != before.0.low && self.decision().is_some();

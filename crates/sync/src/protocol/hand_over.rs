@@ -61,7 +61,8 @@ pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>,
     let &Signaled { object, slot, kind, seen, next, by } = signaled;
     let Some(only) = only_waiter(arena, object, slot) else { return Ok(false) };
     let satisfied = only.word.satisfied(object.index(), signal.abandons() && kind.was_abandoned(next));
-    let decision = Decision::prepare(waiter, only.slot, only.word, satisfied, Some(object));
+    // No timer fires here.
+    let decision = Decision::prepare(waiter, only.slot, only.word, satisfied, Some(object), false);
     let claim = next.claimed_for(Claimant::Waiter(only.entry.waiter()), only.entry.ticket().tag());
     if !slot.exchange(seen, claim) {
         decision.drop();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Checks an object for a wait. It first helps the object to rest, and changes nothing else, except by a carry that an
-//! acquisition needs.
+//! Checks an object for a wait. It first helps the object to rest, and fires a timer that is due. It changes nothing else, except by a
+//! carry that an acquisition needs.
 
 use super::claim::help;
 use super::request::Request;
+use super::timer;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
@@ -34,14 +35,17 @@ impl Look {
     }
 }
 
-/// Refuses a wait that names an object that does not exist, before anything happens.
+/// Refuses a wait that names an object that does not exist, before anything happens. Returns whether one of them is a timer.
 ///
 /// Errors: `Invalid`.
-pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<()> {
+pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<bool> {
     let slots = arena.object_slots();
-    let is_live =
-        |object: Object| slots.get(object.index() as usize).is_some_and(|slot| slot.kind_if_live(object).is_some());
-    if request.iter().all(is_live) { Ok(()) } else { Err(Error::Invalid) }
+    let mut has_timers = false;
+    for object in request.iter() {
+        let kind = slots.get(object.index() as usize).and_then(|slot| slot.kind_if_live(object));
+        has_timers |= kind.ok_or(Error::Invalid)?.is_timer();
+    }
+    Ok(has_timers)
 }
 
 /// Checks one object, after helping it to rest.
@@ -70,6 +74,10 @@ fn look_at(
         let seen = slot.load();
         let Some(kind) = kind(slot, object) else {
             return Ok(Look::Unavailable(seen));
+        };
+        let seen = match kind.is_timer() {
+            true => timer::in_time(arena, waiter, object)?.unwrap_or(seen),
+            false => seen,
         };
         if seen.is_claimed() {
             help(arena, waiter, object.index(), seen)?;

@@ -10,6 +10,7 @@
 //! | To whom is it offered? | [`scan`]; the common case, one waiter, in one piece: [`hand_over`] |
 //! | How does a wait take available objects, and how does it wait? | [`wait`]; [`wait_one`], [`wait_any`], [`wait_all`]; [`look`], [`request`], [`spin`] |
 //! | How does it join several queues in one step? | [`queueing`] |
+//! | Who fires a timer, and until when does a thread sleep that waits for one? | [`timer`] |
 //! | How are several objects taken in one step? | [`probe`], [`admission`] |
 //! | How is an object created? | [`create`]; by its name: [`create_named`] |
 //! | What if a supervisor says who is dead? | [`burial`] |
@@ -38,6 +39,7 @@ pub(crate) mod request;
 pub(crate) mod scan;
 pub(crate) mod signal;
 pub(crate) mod spin;
+pub(crate) mod timer;
 pub(crate) mod wait;
 pub(crate) mod wait_all;
 pub(crate) mod wait_any;

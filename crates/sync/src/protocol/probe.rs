@@ -147,7 +147,7 @@ fn glance_at(arena: &Arena, object: Object, owner: u32) -> Option<Target<'_>> {
     let slot = arena.object_slot(object.index())?;
     // The exchange confirms both halves.
     let seen = slot.glance();
-    let kind = slot.kind_if_live(object)?;
+    let kind = slot.kind_if_live_untimed(object)?;
     let is_available = !seen.is_claimed() && matches!(kind.access(seen, &slot.extra, owner), Access::Open(_));
     (is_available && kind.is_consumed()).then_some(Target { slot, index: object.index(), kind, seen })
 }

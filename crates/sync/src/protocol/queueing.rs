@@ -107,11 +107,18 @@ pub(crate) struct Queueing {
     moved: bool,
     /// How often the wait has restarted.
     disturbed: u32,
+    /// One of the objects is a timer, or the alert is.
+    has_timers: bool,
 }
 
 impl Queueing {
-    pub fn new() -> Queueing {
-        Queueing { versions: [0; LIST_MAX], seen: 0, began_ns: None, moved: false, disturbed: 0 }
+    pub fn new(has_timers: bool) -> Queueing {
+        Queueing { versions: [0; LIST_MAX], seen: 0, began_ns: None, moved: false, disturbed: 0, has_timers }
+    }
+
+    /// Returns true if the thread must not sleep longer than until a timer is due.
+    pub fn has_timers(&self) -> bool {
+        self.has_timers
     }
 
     /// Begins a check, at the first object.

@@ -62,7 +62,7 @@ pub(crate) fn at_once(arena: &Arena, waiter: &Waiter, object: Object, signal: Si
 /// [`at_once`] if the object's word is `seen`, which was read before meta (I-object-1).
 #[inline(always)]
 fn exchange_once(waiter: &Waiter, object: Object, slot: &ObjectSlot, seen: ObjectWord, signal: Signal) -> Option<u32> {
-    let kind = slot.kind_if_live(object).filter(|kind| signal.fits(*kind) && !seen.is_claimed())?;
+    let kind = slot.kind_if_live_untimed(object).filter(|kind| signal.fits(*kind) && !seen.is_claimed())?;
     let Step::Changed { next, previous, offers } = signal.step(seen, kind, &slot.extra) else { return None };
     if offers && seen.has(W | WA) && !planted(Bug::AtOnceUnseen) {
         return None;
@@ -146,7 +146,7 @@ fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal)
 
 /// Performs an operation that makes an object available, and gives it to those who wait. Returns false if another thread has
 /// changed the object's word first.
-fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
+pub(super) fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>, signal: Signal) -> Result<bool> {
     let &Signaled { object, slot, seen, next, by, .. } = signaled;
     let mut ahead = Ahead::default();
     let offered = offer(arena, waiter, object.index(), slot, next, &mut ahead);

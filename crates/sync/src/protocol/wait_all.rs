@@ -27,6 +27,7 @@ use super::look::{check, look_for_all};
 use super::probe::{FEW, Target, probe_all, probe_few};
 use super::queueing::{Joined, Queueing, empty, queue_all};
 use super::request::Request;
+use super::timer;
 use super::wait::{Round, conclude, failure, outcome, see_at_rest};
 use super::waiter::Waiter;
 use crate::arena::Arena;
@@ -55,14 +56,14 @@ pub(crate) fn wait_all(
 
 #[inline(never)]
 fn wait_all_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
-    check(arena, request)?;
+    let has_timers = check(arena, request)?;
     if request.has_repeats() {
         return Err(Error::Invalid);
     }
     if request.objects().is_empty() {
         return Ok(Satisfied { index: 0, abandoned: false });
     }
-    let mut queueing = Queueing::new();
+    let mut queueing = Queueing::new(has_timers);
     while waiter.budget.round() {
         let round = wait_all_once(arena, waiter, request, &mut queueing, deadline)?;
         if let Round::Satisfied(satisfied) = round {
@@ -157,7 +158,10 @@ fn wait_all_queued(
     let epoch = begin(arena, waiter, queueing.state(), Some(request))?;
     let mut places = [None; LIST_MAX];
     let joined = queue_all(arena, &epoch, request, queueing, &mut places);
-    let decision = conclude(&epoch, joined == Ok(Joined::AllQueues), deadline);
+    let (decision, joined) = match queueing.has_timers() {
+        false => (conclude(&epoch, joined == Ok(Joined::AllQueues), deadline), joined),
+        true => timer::conclude(&epoch, request, joined, deadline),
+    };
     let satisfied = see_all_at_rest(arena, &epoch, request, decision);
     empty(&places[..request.length()]);
     outcome(waiter, satisfied?, joined)

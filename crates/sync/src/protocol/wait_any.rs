@@ -35,6 +35,7 @@ use super::look::{Look, check, look};
 use super::probe::{Available, probe_one, unchanged};
 use super::queueing::{FEW, Joined, Places, Queueing, empty, queue_any};
 use super::request::Request;
+use super::timer;
 use super::wait::{Round, conclude, outcome, see_at_rest, take};
 use super::wait_one::wait_one;
 use super::waiter::Waiter;
@@ -60,10 +61,9 @@ pub(crate) fn wait_any(
 }
 
 #[inline(never)]
-fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
+pub(super) fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
     waiter.budget.renew();
-    check(arena, request)?;
-    let (mut begins, mut queueing) = (true, Queueing::new());
+    let (mut begins, mut queueing) = (true, Queueing::new(check(arena, request)?));
     while waiter.budget.round() {
         let found = look_at_all(arena, waiter, request, &mut queueing)?;
         let round = match found {
@@ -149,7 +149,10 @@ fn wait_any_in_places<'a>(
 ) -> Result<Round> {
     let arena = epoch.arena;
     let joined = queue_any(arena, epoch, request, queueing, places);
-    let decision = conclude(epoch, joined == Ok(Joined::AllQueues), deadline);
+    let (decision, joined) = match queueing.has_timers() {
+        false => (conclude(epoch, joined == Ok(Joined::AllQueues), deadline), joined),
+        true => timer::conclude(epoch, request, joined, deadline),
+    };
     let satisfied = see_at_rest(arena, epoch, request, decision);
     empty(&places[..request.length()]);
     outcome(epoch.waiter, satisfied?, joined)

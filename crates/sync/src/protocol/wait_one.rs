@@ -2,7 +2,8 @@
 //! Waits for one object.
 //!
 //! # Role
-//! The common case of a wait-any. Its fast exit ([`at_once`]) is one exchange of the word that a glance has found. There is no order among objects to keep, and no instant at which to join several queues: the
+//! The common case of a wait-any, unless the object is a timer.
+//! Its fast exit ([`at_once`]) is one exchange of the word that a glance has found. There is no order among objects to keep, and no instant at which to join several queues: the
 //! thread takes the object when it finds it available, or joins its queue and sleeps. A thread that finds it unavailable and does
 //! not spin goes straight to the queue, with the word that it has seen; only if that word changes meanwhile does it look again.
 //!
@@ -30,8 +31,10 @@ use ntux_platform::clock::Deadline;
 use super::epoch::{Decision, Epoch, begin_with};
 use super::look::{Look, look};
 use super::queueing::{Joined, Raised, raise, raise_or_claim};
+use super::request::Request;
 use super::spin::Site;
 use super::wait::{Round, conclude, outcome, see_one_at_rest, take};
+use super::wait_any::wait_any_slowly;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::entry::Entry;
@@ -95,7 +98,7 @@ pub(crate) fn at_once(arena: &Arena, waiter: &Waiter, object: Object, owner: u32
 fn exchange_once(waiter: &Waiter, object: Object, slot: &ObjectSlot, owner: u32) -> Glance {
     // Before meta (I-object-1).
     let seen = slot.glance();
-    let Some(kind) = slot.kind_if_live(object).filter(|_| !seen.is_claimed()) else { return Glance::Unknown };
+    let Some(kind) = slot.kind_if_live_untimed(object).filter(|_| !seen.is_claimed()) else { return Glance::Unknown };
     match kind.access(seen, &slot.extra, owner) {
         Access::Open(next) if kind.is_consumed() => {
             let next = waiter.mark.taking(kind, next);
@@ -132,8 +135,12 @@ impl Wait<'_> {
     /// Begins a wait of which the glance knows nothing.
     #[inline(never)]
     fn look_first(&self) -> Result<Satisfied> {
-        self.slot.kind_if_live(self.object).ok_or(Error::Invalid)?;
+        let kind = self.slot.kind_if_live(self.object).ok_or(Error::Invalid)?;
         self.waiter.budget.renew();
+        if kind.is_timer() {
+            let request = Request::new(core::slice::from_ref(&self.object), None, self.owner)?;
+            return wait_any_slowly(self.arena, self.waiter, &request, self.deadline);
+        }
         self.look_and_queue(false)
     }
 

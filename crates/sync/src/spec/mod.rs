@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The meaning of the operations: a sequential model, one step at a time, without atomics and without time.
+//! The meaning of the operations: a sequential model, one step at a time, without atomics, and with a clock that only timers have.
 //!
 //! A [`State`] holds objects and threads; a thread has at most one operation in progress. Every operation is one step,
 //! except that a wait joins its queues one after the other, in array order and the alert last; other threads may step
@@ -37,6 +37,8 @@
 //! * A closed object refuses operations that begin afterwards. One that had begun may still find it open, or not. Waits
 //!   in its queue continue; a wait-all can still acquire it, until a new object takes its slot.
 //! * A signal-and-wait is a signal, then a wait ([`SignalAndWait`]): two operations, between which other threads may step.
+//! * A timer that is due fires at any step ([`State::fires`]), and before an operation that names it. A firing offers the timer like a
+//!   signal. The deadline of a wait may end it first. A closed timer does not fire.
 
 mod event;
 mod holds;
@@ -45,6 +47,7 @@ mod names;
 mod operation;
 mod semaphore;
 mod signal_and_wait;
+mod timer;
 mod value;
 mod wait;
 
@@ -55,6 +58,8 @@ pub use names::{BY_NAME, NO_OBJECT, Name};
 pub use operation::{Answer, Operation, Outcome};
 pub use semaphore::Semaphore;
 pub use signal_and_wait::SignalAndWait;
+pub use timer::Timer;
+pub(crate) use timer::next_due;
 pub use value::Value;
 pub use wait::Wait;
 
@@ -65,6 +70,8 @@ use wait::Queued;
 pub type Id = usize;
 /// Names a thread.
 pub type ThreadId = usize;
+/// Whose step a firing is: no operation's that had begun before.
+const NOBODY: ThreadId = ThreadId::MAX;
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 struct Object {
@@ -127,6 +134,8 @@ pub struct State {
     processes: Vec<ThreadId>,
     /// The object that each thread got by name last; [`BY_NAME`]: none.
     got_by_name: Vec<Id>,
+    /// The time, for timers.
+    now: u64,
 }
 
 impl State {
@@ -140,6 +149,7 @@ impl State {
             few_places: false,
             processes: Vec::new(),
             got_by_name: vec![BY_NAME; threads],
+            now: 0,
         }
     }
 
@@ -196,6 +206,10 @@ impl State {
     /// The states that one step of `thread` leads to; none if it is idle, finished or can only wait.
     pub fn steps(&self, thread: ThreadId) -> Vec<State> {
         let Phase::Running(running) = &self.threads[thread].phase else { return Vec::new() };
+        let fired: Vec<State> = self.named_next(running).into_iter().filter_map(|object| self.fired(object)).collect();
+        if !fired.is_empty() {
+            return fired;
+        }
         let mut next: Vec<State> = self.ends().collect();
         if let Some(error) = self.refusal(running) {
             next.push(self.ended(thread, error));
@@ -224,6 +238,40 @@ impl State {
         }
         next.iter_mut().for_each(State::doom);
         next
+    }
+
+    /// The states in which one of the timers that are due has fired.
+    pub fn fires(&self) -> Vec<State> {
+        (0..self.objects.len()).filter_map(|object| self.fired(object)).collect()
+    }
+
+    /// The same, but this timer has fired; none if it is none, or not due.
+    fn fired(&self, object: Id) -> Option<State> {
+        if !self.is_open(object) || !matches!(&self.objects[object].value, Value::Timer(timer) if timer.is_due(self.now)) {
+            return None;
+        }
+        let mut state = self.clone();
+        if let Value::Timer(timer) = &mut state.objects[object].value {
+            timer.fire(self.now);
+        }
+        state.offer(object, NOBODY);
+        state.doom();
+        Some(state)
+    }
+
+    /// The objects that the next step of an operation tells from their being due.
+    fn named_next(&self, running: &Running) -> Vec<Id> {
+        match running.operation.wait() {
+            Some(wait) if running.position < wait.steps() => wait.tests(running.position).collect(),
+            None if running.operation.is_about_time() => running.operation.objects(),
+            _ => vec![],
+        }
+    }
+
+    /// Returns true if one of these threads waits for a timer that is due, and would get it.
+    pub fn is_late_for(&self, threads: &[ThreadId]) -> bool {
+        let waits = |state: &State| threads.iter().all(|&thread| state.outcome(thread).is_none());
+        waits(self) && self.fires().iter().any(|fired| !waits(fired) || fired.is_late_for(threads))
     }
 
     /// What a new object may do to the closed ones: take the place of one of them.
@@ -481,6 +529,23 @@ impl State {
                 Ok(Answer::Signaled(previous))
             }
             Operation::EventReset { object } => Ok(Answer::Signaled(self.event(object)?.set(false))),
+            Operation::TimerCreate { manual } => Ok(self.create(thread, Value::Timer(Timer::unarmed(manual, false)))),
+            Operation::TimerSet { object, due, period } => {
+                self.timer(object)?.set(due, period);
+                Ok(Answer::Done)
+            }
+            Operation::TimerCancel { object } => {
+                self.timer(object)?.cancel();
+                Ok(Answer::Done)
+            }
+            Operation::TimerRead { object } => {
+                let Timer { signaled, due, .. } = *self.timer(object)?;
+                Ok(Answer::Timer(signaled, due))
+            }
+            Operation::Pass { time } => {
+                self.now += time;
+                Ok(Answer::Done)
+            }
             Operation::SemaphoreRead { object } => {
                 let semaphore = self.semaphore(object)?;
                 Ok(Answer::Semaphore(semaphore.count, semaphore.max))
@@ -543,6 +608,10 @@ impl State {
 
     fn mutex(&mut self, object: Id) -> Result<&mut Mutex> {
         if let Value::Mutex(mutex) = &mut self.objects[object].value { Ok(mutex) } else { Err(Error::Invalid) }
+    }
+
+    fn timer(&mut self, object: Id) -> Result<&mut Timer> {
+        if let Value::Timer(timer) = &mut self.objects[object].value { Ok(timer) } else { Err(Error::Invalid) }
     }
 
     fn event(&mut self, object: Id) -> Result<&mut Event> {

@@ -2,7 +2,7 @@
 //! The calls of the interface, and their results.
 
 use super::wait::Wait;
-use super::{Event, Id, Mutex, Name, Semaphore, ThreadId, Value};
+use super::{Event, Id, Mutex, Name, Semaphore, ThreadId, Timer, Value};
 use crate::{MutexState, Result, Satisfied};
 
 /// One call of the interface.
@@ -21,6 +21,12 @@ pub enum Operation {
     EventReset { object: Id },
     EventPulse { object: Id },
     EventRead { object: Id },
+    TimerCreate { manual: bool },
+    TimerSet { object: Id, due: u64, period: u64 },
+    TimerCancel { object: Id },
+    TimerRead { object: Id },
+    /// No call: so much time passes.
+    Pass { time: u64 },
     Close { object: Id },
     Adopt { object: Id },
     Hold { object: Id },
@@ -46,6 +52,7 @@ impl Operation {
             Operation::SemaphoreCreate { count, max } => Some(Value::Semaphore(Semaphore { count, max })),
             Operation::MutexCreate { owner, count } => Some(Value::Mutex(Mutex { owner, count, abandoned: false })),
             Operation::EventCreate { manual, signaled } => Some(Value::Event(Event { manual, signaled })),
+            Operation::TimerCreate { manual } => Some(Value::Timer(Timer::unarmed(manual, false))),
             Operation::CreateNamed { ref value, .. } => Some(value.clone()),
             _ => None,
         }
@@ -68,6 +75,9 @@ impl Operation {
             | Operation::EventReset { object }
             | Operation::EventPulse { object }
             | Operation::EventRead { object }
+            | Operation::TimerSet { object, .. }
+            | Operation::TimerCancel { object }
+            | Operation::TimerRead { object }
             | Operation::Close { object }
             | Operation::Adopt { object }
             | Operation::Hold { object }
@@ -78,6 +88,7 @@ impl Operation {
             Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => {
                 (None, None)
             }
+            Operation::TimerCreate { .. } | Operation::Pass { .. } => (None, None),
             Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => (None, None),
             Operation::BuryThread { .. } | Operation::BuryProcess { .. } => (None, None),
         };
@@ -87,6 +98,11 @@ impl Operation {
     /// Returns true if it gives back what a dead thread held.
     pub(super) fn buries(&self) -> bool {
         matches!(self, Operation::BuryThread { .. } | Operation::BuryProcess { .. })
+    }
+
+    /// Returns true if it is one of those that only timers have.
+    pub(super) fn is_about_time(&self) -> bool {
+        matches!(self, Operation::TimerSet { .. } | Operation::TimerCancel { .. } | Operation::TimerRead { .. })
     }
 
     /// Returns true if it is a wait with arguments that are invalid whatever the objects are.
@@ -115,6 +131,8 @@ pub enum Answer {
     Mutex(MutexState),
     /// An event: manual, signaled.
     Event(bool, bool),
+    /// A timer: signaled, when it fires.
+    Timer(bool, Option<u64>),
     /// No value.
     Done,
     /// A satisfied wait.

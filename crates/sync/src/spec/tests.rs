@@ -334,3 +334,85 @@ fn a_name_ends_with_its_object_and_a_permanent_object_does_not() {
     assert_eq!(state.run(2, Operation::MakeTemporary { object: BY_NAME }), Some(Ok(Answer::Done)));
     assert_eq!(state.run(3, create(A, event(false, false))), CREATED);
 }
+
+fn timer(manual: bool) -> Value {
+    Value::Timer(Timer::unarmed(manual, false))
+}
+
+fn arm(object: Id, due: u64, period: u64) -> Operation {
+    Operation::TimerSet { object, due, period }
+}
+
+const DONE: Option<Outcome> = Some(Ok(Answer::Done));
+
+/// So much time passes, and every timer that is due fires.
+fn pass(state: &mut State, time: u64) {
+    assert_eq!(state.run(3, Operation::Pass { time }), DONE);
+    while let Some(fired) = state.fires().into_iter().next() {
+        *state = fired;
+    }
+}
+
+#[test]
+fn a_timer_is_given_to_the_oldest_wait_when_it_is_due() {
+    let mut state = world(&[timer(false)]);
+    assert_eq!(state.run(3, arm(0, 10, 0)), DONE);
+    (0..2).for_each(|thread| park(&mut state, thread, any(&[0], 1)));
+    pass(&mut state, 9);
+    assert!(state.outcome(0).is_none() && !state.is_late_for(&[0, 1]));
+    assert_eq!(state.run(3, Operation::Pass { time: 1 }), DONE);
+    assert!(state.is_late_for(&[0, 1]) && state.is_late_for(&[0]) && !state.is_late_for(&[1]));
+    pass(&mut state, 0);
+    assert!(state.outcome(0).is_some() && state.outcome(1).is_none());
+    assert_eq!(state.run(3, Operation::TimerRead { object: 0 }), Some(Ok(Answer::Timer(false, None))));
+}
+
+#[test]
+fn a_poll_sees_a_timer_that_is_due_and_missed_times_are_one() {
+    let mut state = world(&[timer(false)]);
+    assert_eq!(state.run(3, arm(0, 10, 10)), DONE);
+    assert_eq!(state.run(0, polled(any(&[0], 1))), Some(Err(Error::TimedOut)));
+    assert_eq!(state.run(3, Operation::Pass { time: 35 }), DONE);
+    assert_eq!(state.run(0, polled(any(&[0], 1))), Some(satisfied(0, false)));
+    assert_eq!(state.run(0, polled(any(&[0], 1))), Some(Err(Error::TimedOut)));
+    assert_eq!(state.run(3, Operation::TimerRead { object: 0 }), Some(Ok(Answer::Timer(false, Some(40)))));
+}
+
+#[test]
+fn arming_for_another_time_moves_a_wait_that_has_begun() {
+    let mut state = world(&[timer(true)]);
+    park(&mut state, 0, any(&[0], 1));
+    park(&mut state, 1, any(&[0], 1));
+    assert_eq!(state.run(3, arm(0, 5, 0)), DONE);
+    assert_eq!(state.run(3, arm(0, 20, 0)), DONE);
+    pass(&mut state, 10);
+    assert!(state.outcome(0).is_none());
+    assert_eq!(state.run(3, Operation::TimerCancel { object: 0 }), DONE);
+    pass(&mut state, 10);
+    assert!(state.outcome(0).is_none());
+    assert_eq!(state.run(3, arm(0, 1, 0)), DONE);
+    pass(&mut state, 0);
+    assert!(state.outcome(0).is_some() && state.outcome(1).is_some());
+}
+
+#[test]
+fn a_wait_for_all_takes_a_timer_with_the_rest_or_not_at_all() {
+    let mut state = world(&[timer(false), event(false, false)]);
+    assert_eq!(state.run(3, arm(0, 5, 0)), DONE);
+    park(&mut state, 0, all(&[0, 1], 1));
+    pass(&mut state, 5);
+    assert_eq!(state.outcome(0), None);
+    assert_eq!(state.run(3, Operation::EventSet { object: 1 }), Some(Ok(Answer::Signaled(false))));
+    assert_eq!(state.outcome(0), Some(&satisfied(0, false)));
+    assert_eq!(state.run(3, Operation::TimerRead { object: 0 }), Some(Ok(Answer::Timer(false, None))));
+}
+
+#[test]
+fn a_closed_timer_does_not_fire() {
+    let mut state = world(&[timer(true)]);
+    assert_eq!(state.run(3, arm(0, 5, 0)), DONE);
+    park(&mut state, 0, any(&[0], 1));
+    assert_eq!(state.run(3, Operation::Close { object: 0 }), DONE);
+    pass(&mut state, 5);
+    assert_eq!(state.outcome(0), None);
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The value of an object of any kind at one instant.
 
-use super::{Event, Mutex, Semaphore};
+use super::{Event, Mutex, Semaphore, Timer};
 use crate::Result;
 
 /// The value of an object at one instant.
@@ -11,6 +11,7 @@ pub enum Value {
     Semaphore(Semaphore),
     Mutex(Mutex),
     Event(Event),
+    Timer(Timer),
 }
 
 impl Value {
@@ -20,6 +21,7 @@ impl Value {
             Value::Semaphore(Semaphore { count, max }) => Semaphore::new(count, max).map(Value::Semaphore),
             Value::Mutex(Mutex { owner, count, .. }) => Mutex::new(owner, count).map(Value::Mutex),
             Value::Event(ref event) => Ok(Value::Event(event.clone())),
+            Value::Timer(Timer { manual, .. }) => Ok(Value::Timer(Timer::unarmed(manual, false))),
         }
     }
 
@@ -29,6 +31,7 @@ impl Value {
             Value::Semaphore(semaphore) => semaphore.available(),
             Value::Mutex(mutex) => mutex.available(owner),
             Value::Event(event) => event.signaled,
+            Value::Timer(timer) => timer.signaled,
         }
     }
 
@@ -38,6 +41,7 @@ impl Value {
             Value::Semaphore(semaphore) => semaphore.acquire(),
             Value::Mutex(mutex) => return mutex.acquire(owner),
             Value::Event(event) => event.acquire(),
+            Value::Timer(timer) => timer.acquire(),
         }
         false
     }

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs, each made from a seed, or from a seed and a list of calls to leave out.
+//! Random programs, each made from a seed, or from a seed and a list of calls to leave out. Seeds from [`TIMED`] on have timers.
 
 use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, ThreadId, Value};
 
 use crate::program::{
-    Call, Program, abandoned, adopt, all, any, auto, close, create_auto, create_mutex, create_named, create_sem, hold,
-    kill, manual, mutex, open, permanent, pulse, read, rel, release, reset, sem, set, temporary, unlock,
+    Call, Program, abandoned, adopt, all, any, arm, armed, auto, cancel, close, create_auto, create_mutex, create_named,
+    create_sem, hold, kill, manual, manual_armed, manual_timer, mutex, open, pass, permanent, pulse, read, rel, release,
+    reset, sem, set, temporary, timer, unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;
 
 /// Objects that a program has from the start, at most.
 const OBJECTS: usize = 4;
+/// The first seed whose programs have timers.
+pub const TIMED: u64 = 1 << 32;
+/// How much time passes at a time; a whole number of microseconds.
+const MOMENT: u64 = 1_000;
 /// Owns mutexes from the start, and is no thread.
 const GHOST: u32 = 9;
 /// The name that threads use, in programs that have one.
@@ -23,7 +28,8 @@ pub type Omitted = (ThreadId, usize);
 
 /// The program of a seed, without some of its calls.
 pub fn program(seed: u64, omitted: &[Omitted]) -> Program {
-    let mut program = Draft::new(Random::new(seed), seed % 8 == 1).program();
+    let timed = seed >= TIMED;
+    let mut program = Draft::new(Random::new(seed), timed, !timed && seed % 8 == 1).program();
     for (thread, calls) in program.threads.iter_mut().enumerate() {
         let mut place = 0..;
         calls.retain(|_| !omitted.contains(&(thread, place.next().expect("it has no end"))));
@@ -68,6 +74,8 @@ struct Draft {
     one_owner: bool,
     /// Its process may die, and what belongs to it then goes.
     own_process: Option<ThreadId>,
+    /// Every other object is a timer.
+    timed: bool,
     /// What the object with the name is like, if there is one. Nobody creates objects without a name then.
     named: Option<Value>,
     /// Calls that may create it.
@@ -75,11 +83,12 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(mut random: Random, has_name: bool) -> Self {
-        let objects = (0..1 + random.below(OBJECTS)).map(|_| object(&mut random)).collect();
+    fn new(mut random: Random, timed: bool, has_name: bool) -> Self {
+        let objects = (0..1 + random.below(OBJECTS)).map(|_| object(&mut random, timed)).collect();
         let one_owner = random.one_in(3);
         let named = has_name.then(|| named(&mut random));
-        Self { random, objects, created: Vec::new(), creator: None, one_owner, own_process: None, named, namings: 0 }
+        let (created, creator, own_process) = (Vec::new(), None, None);
+        Self { random, objects, created, creator, one_owner, own_process, timed, named, namings: 0 }
     }
 
     fn program(mut self) -> Program {
@@ -175,7 +184,7 @@ impl Draft {
             BY_NAME => self.named.clone(),
             _ => self.objects.iter().chain(&self.created).nth(object).cloned(),
         };
-        known.filter(|_| !self.random.one_in(40)).unwrap_or_else(|| self::object(&mut self.random))
+        known.filter(|_| !self.random.one_in(40)).unwrap_or_else(|| self::object(&mut self.random, self.timed))
     }
 
     fn signal(&mut self, thread: ThreadId, object: Id) -> Call {
@@ -184,6 +193,11 @@ impl Draft {
             Value::Semaphore(_) => rel(object, self.random.below(4) as u32),
             Value::Mutex(_) if self.random.one_in(4) => kill(object, owner),
             Value::Mutex(_) => unlock(object, owner),
+            Value::Timer(_) => match self.random.below(8) {
+                0 => cancel(object),
+                1..=4 => pass(MOMENT * (1 + self.random.below(3) as u64)),
+                _ => arm(object, MOMENT * (1 + self.random.below(5) as u64), MOMENT * self.random.below(3) as u64),
+            },
             Value::Event(_) => match self.random.below(6) {
                 0 => reset(object),
                 1 | 2 => pulse(object),
@@ -242,7 +256,16 @@ fn named(random: &mut Random) -> Value {
     }
 }
 
-fn object(random: &mut Random) -> Value {
+fn object(random: &mut Random, timed: bool) -> Value {
+    if timed && random.one_in(2) {
+        let (due, period) = (MOMENT * (1 + random.below(3) as u64), MOMENT * random.below(2) as u64);
+        return match random.below(6) {
+            0 => timer(),
+            1 => manual_timer(),
+            2 => manual_armed(due, period),
+            _ => armed(due, period),
+        };
+    }
     match random.below(12) {
         0..4 => auto(random.one_in(3)),
         4..6 => manual(random.one_in(3)),

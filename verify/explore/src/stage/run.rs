@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use ntux_platform::atomic::Word64;
 use ntux_platform::explore::{Access, Identity, Touch};
 use ntux_sync::spec::ThreadId;
 
@@ -29,7 +30,8 @@ pub(super) enum Order {
 pub(super) enum Status {
     BetweenCalls,
     BeforeAccess,
-    Asleep { address: usize, has_deadline: bool },
+    /// `due_ns`: it also wakes when the clock has this time.
+    Asleep { address: usize, has_deadline: bool, due_ns: Option<u64> },
     Finished,
     Dead,
 }
@@ -104,6 +106,8 @@ pub(super) struct Run {
     pub(super) trace: Option<Trace>,
     /// What loads return, if not what the memory holds.
     pub(super) weak: Option<Memory>,
+    /// What all clocks say.
+    pub(super) clock: &'static Word64,
     pub(super) tally: Tally,
 }
 
@@ -233,17 +237,20 @@ impl Run {
     }
 
     pub(super) fn sleepers(&self, frozen: &[ThreadId]) -> Vec<ThreadId> {
-        let asleep = |thread: &ThreadId| matches!(self.threads[*thread].status, Status::Asleep { .. });
+        let asleep = |thread: &ThreadId| {
+            matches!(self.threads[*thread].status, Status::Asleep { .. }) && !self.is_due(*thread)
+        };
         (0..self.threads.len()).filter(asleep).filter(|thread| !frozen.contains(thread)).collect()
     }
 
-    pub(super) fn check_sleepers(&mut self, frozen: &[ThreadId]) {
+    /// `finally`: nothing happens by itself any more, so nobody sleeps through the time at which a timer is due.
+    pub(super) fn check_sleepers(&mut self, frozen: &[ThreadId], finally: bool) {
         let sleepers = self.sleepers(frozen);
         // A frozen thread may have what they sleep for.
         if self.blocks && frozen.is_empty() && !sleepers.is_empty() {
             self.fail(format!("lost wake: threads {sleepers:?} sleep, and nobody will wake them"));
         }
-        if !self.monitor.may_sleep(self.explained, &sleepers) {
+        if !self.monitor.may_sleep(self.explained, &sleepers, finally) {
             self.fail(format!("lost wake: threads {sleepers:?} sleep though one of them is satisfied"));
         }
     }
@@ -303,6 +310,13 @@ impl Run {
             Status::BeforeAccess => this.hasty && !this.deadline_passed,
             _ => false,
         }
+    }
+
+    /// Returns whether the thread sleeps until a time that the clock has by now.
+    pub(super) fn is_due(&self, thread: ThreadId) -> bool {
+        let Status::Asleep { due_ns: Some(due_ns), .. } = self.threads[thread].status else { return false };
+        let address = core::ptr::from_ref(self.clock) as usize;
+        content(around(address))[(address & 15) / 8] >= due_ns
     }
 
     /// True if the thread sleeps, and is to be told.

@@ -129,6 +129,31 @@ impl Seam {
             self.with(|run| run.event(Event::Resume { thread }));
         }
     }
+
+    /// Sleeps, until this time at most.
+    fn sleep_at_most(&self, address: usize, expected: u32, has_deadline: bool, due_ns: Option<u64>) -> bool {
+        self.before(Access::Wake(address));
+        let Some(thread) = self.with(|run| run.running) else { return true };
+        if self.with(|run| run.compared(thread, address)) != expected {
+            return true;
+        }
+        let in_vain = self.learn(|run| has_deadline && run.threads[thread].deadline_passed);
+        if in_vain {
+            return false;
+        }
+        self.with(|run| {
+            if !run.blocks && !std::mem::replace(&mut run.threads[thread].slept_in_call, true) {
+                run.event(Event::Asleep { thread });
+            }
+        });
+        let order = self.stop(thread, Status::Asleep { address, has_deadline, due_ns });
+        let timed_out = matches!(order, Order::DeadlinePassed);
+        self.with(|run| {
+            let this = &mut run.threads[thread];
+            this.seen = this.seen.then(u64::from(timed_out));
+        });
+        !timed_out
+    }
 }
 
 impl Scheduler for Seam {
@@ -149,27 +174,11 @@ impl Scheduler for Seam {
     }
 
     fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool {
-        self.before(Access::Wake(address));
-        let Some(thread) = self.with(|run| run.running) else { return true };
-        if self.with(|run| run.compared(thread, address)) != expected {
-            return true;
-        }
-        let in_vain = self.learn(|run| has_deadline && run.threads[thread].deadline_passed);
-        if in_vain {
-            return false;
-        }
-        self.with(|run| {
-            if !run.blocks && !std::mem::replace(&mut run.threads[thread].slept_in_call, true) {
-                run.event(Event::Asleep { thread });
-            }
-        });
-        let order = self.stop(thread, Status::Asleep { address, has_deadline });
-        let timed_out = matches!(order, Order::DeadlinePassed);
-        self.with(|run| {
-            let this = &mut run.threads[thread];
-            this.seen = this.seen.then(u64::from(timed_out));
-        });
-        !timed_out
+        self.sleep_at_most(address, expected, has_deadline, None)
+    }
+
+    fn sleep_until(&self, address: usize, expected: u32, has_deadline: bool, due_ns: u64) -> bool {
+        self.sleep_at_most(address, expected, has_deadline, Some(due_ns))
     }
 
     fn wake(&self, address: usize, count: u32) -> u32 {

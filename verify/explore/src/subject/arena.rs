@@ -3,13 +3,14 @@
 
 use std::cell::{Cell, RefCell};
 
+use ntux_platform::explore;
 use ntux_sync::WAIT_MAX;
 use ntux_sync::spec::{self, Answer, BY_NAME, Event, Id, Operation, Outcome, ThreadId, Value, Wait};
-use ntux_sync::{Arena, Capacity, Deadline, Error, Kind, Name, New, Object, Signal, Waiter};
+use ntux_sync::{Arena, Capacity, Clock, Deadline, Due, Error, Kind, Name, New, Object, Signal, Waiter};
 
 use super::Subject;
 use crate::program::{Call, Program};
-use crate::stage::{PROCESS_BASE, thread_number};
+use crate::stage::{PROCESS_BASE, clock, thread_number};
 
 /// A deadline that no clock reaches while we watch: the machine decides when it passes.
 const FAR: Deadline = Deadline::Monotonic(1 << 62);
@@ -82,6 +83,7 @@ impl ArenaSubject {
     }
 
     fn made(program: &Program, enrolled: bool, age: Age) -> Self {
+        explore::set_clock(Some(clock()));
         let at_start = program.objects.len();
         let has_none = |thread: &ThreadId| program.fates[*thread].without_place;
         let without_place: Vec<ThreadId> = (0..program.threads.len()).filter(has_none).collect();
@@ -261,6 +263,13 @@ pub fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Result<Object, E
     match *value {
         Value::Semaphore(ref semaphore) => arena.semaphore_create(waiter, semaphore.count, semaphore.max),
         Value::Event(ref event) => arena.event_create(waiter, event.manual, event.signaled),
+        Value::Timer(ref timer) => {
+            let object = arena.timer_create(waiter, timer.manual)?;
+            if let Some(at_ns) = timer.due {
+                arena.timer_set(waiter, object, by_clock(at_ns), timer.period)?;
+            }
+            Ok(object)
+        }
         Value::Mutex(ref mutex) if mutex.abandoned => {
             let object = arena.mutex_create(waiter, 1, 1)?;
             arena.mutex_kill(waiter, object, 1)?;
@@ -268,6 +277,11 @@ pub fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Result<Object, E
         }
         Value::Mutex(ref mutex) => arena.mutex_create(waiter, mutex.owner, mutex.count),
     }
+}
+
+/// A checker has one clock.
+fn by_clock(at_ns: u64) -> Due {
+    Due { clock: Clock::Monotonic, at_ns }
 }
 
 /// The name, as the arena takes it.
@@ -281,6 +295,7 @@ fn kind(value: &Value) -> Kind {
         Value::Semaphore(_) => Kind::Semaphore,
         Value::Mutex(_) => Kind::Mutex,
         Value::Event(_) => Kind::AutoEvent,
+        Value::Timer(_) => Kind::SyncTimer,
     }
 }
 
@@ -289,6 +304,7 @@ fn new(value: &Value) -> New {
         Value::Semaphore(ref semaphore) => New::Semaphore { count: semaphore.count, max: semaphore.max },
         Value::Mutex(ref mutex) => New::Mutex { owner: mutex.owner, count: mutex.count },
         Value::Event(ref event) => New::Event { manual: event.manual, signaled: event.signaled },
+        Value::Timer(ref timer) => New::Timer { manual: timer.manual },
     }
 }
 
@@ -330,6 +346,17 @@ pub fn perform(
         Operation::EventRead { object } => {
             arena.event_read(waiter, handle(object)).map(|(manual, signaled)| Answer::Event(manual, signaled))
         }
+        Operation::TimerSet { object, due, period } => {
+            arena.timer_set(waiter, handle(object), by_clock(due), period).map(|()| Answer::Done)
+        }
+        Operation::TimerCancel { object } => arena.timer_cancel(waiter, handle(object)).map(|()| Answer::Done),
+        Operation::TimerRead { object } => arena
+            .timer_read(waiter, handle(object))
+            .map(|timer| Answer::Timer(timer.signaled, timer.due.map(|due| due.at_ns))),
+        Operation::Pass { time } => {
+            explore::pass(time);
+            Ok(Answer::Done)
+        }
         Operation::Close { object } => arena.close(handle(object)).map(|()| Answer::Done),
         Operation::Adopt { object } => arena.adopt(handle(object)).map(|()| Answer::Done),
         Operation::Hold { object } => arena.hold(handle(object)).map(|()| Answer::Done),
@@ -337,7 +364,10 @@ pub fn perform(
         Operation::MakePermanent { object } => arena.make_permanent(handle(object)).map(|()| Answer::Done),
         Operation::MakeTemporary { object } => arena.make_temporary(handle(object)).map(|()| Answer::Done),
         Operation::Wait(ref wait) => perform_wait(arena, waiter, handle, wait, deadline),
-        Operation::SemaphoreCreate { .. } | Operation::MutexCreate { .. } | Operation::EventCreate { .. } => {
+        Operation::SemaphoreCreate { .. }
+        | Operation::MutexCreate { .. }
+        | Operation::EventCreate { .. }
+        | Operation::TimerCreate { .. } => {
             unreachable!("programs create their objects before they begin")
         }
         Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => unreachable!("see `by_name`"),

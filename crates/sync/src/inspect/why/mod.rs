@@ -35,7 +35,7 @@ mod stuck;
 use std::collections::{HashMap, HashSet};
 
 use super::{Claim, Given, LastBy, Life, Mode, ObjectView, Request, Snapshot, Value, WaitState, WaitView, WaiterView};
-use crate::Object;
+use crate::{Object, TimerState};
 use crate::spec;
 use stuck::Stuck;
 
@@ -336,10 +336,11 @@ impl<'a> Case<'a> {
         let obstacle = match &now.value {
             Value::Semaphore(spec::Semaphore { count: 0, .. }) => Obstacle::NotSignaled,
             Value::Event(spec::Event { signaled: false, .. }) => Obstacle::NotSignaled,
+            Value::Timer(TimerState { signaled: false, .. }) => Obstacle::NotSignaled,
             Value::Mutex(mutex) if mutex.owner != 0 && (mutex.owner != owner || mutex.count == u32::MAX) => {
                 Obstacle::Owned(mutex.owner)
             }
-            Value::Semaphore(_) | Value::Event(_) | Value::Mutex(_) => Obstacle::Nothing,
+            Value::Semaphore(_) | Value::Event(_) | Value::Mutex(_) | Value::Timer(_) => Obstacle::Nothing,
             Value::Undecided | Value::Rubbish => Obstacle::Unclear,
         };
         match now.life {
@@ -481,6 +482,8 @@ impl Obstacle {
             _ if seen.object != object || !seen.stable || seen.claim != Claim::None => false,
             (Obstacle::Owned(owner), Value::Mutex(mutex)) => mutex.owner == owner,
             (Obstacle::NotSignaled, Value::Event(event)) => !event.signaled,
+            (Obstacle::NotSignaled, Value::Timer(timer)) => !timer.signaled,
+            (Obstacle::Nothing, Value::Timer(timer)) => timer.signaled,
             (Obstacle::NotSignaled, Value::Semaphore(semaphore)) => semaphore.count == 0,
             (Obstacle::Nothing, Value::Event(event)) => event.signaled,
             (Obstacle::Nothing, Value::Semaphore(semaphore)) => semaphore.count != 0,

@@ -7,7 +7,7 @@ use crate::format::admission_word::{Admission, Phase};
 use crate::format::layout::{ObjectSlot, WaiterSlot};
 use crate::format::object_word::Claimant;
 use crate::format::waiter_word::{Attempt, EVERYTHING, WaiterState, WaiterWord};
-use crate::kind::Access;
+use crate::kind::{Access, Signal};
 use crate::planted::{Bug, planted};
 use crate::protocol::claim::{finish_elsewhere, give_everything, help_claim, pay};
 use crate::protocol::scan::Ahead;
@@ -56,7 +56,7 @@ pub(super) fn attempt(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result
         (WaiterState::Satisfied, _) if same_epoch => {
             let taken = word.argument() == EVERYTHING;
             if taken {
-                pay(arena, waiter, candidate, word);
+                pay(arena, waiter, candidate, word, is_firing(arena, seen));
             } else {
                 finish_elsewhere(arena, waiter, EVERYTHING, word);
             }
@@ -91,7 +91,7 @@ fn collect(arena: &Arena, waiter: &Waiter, seen: Admission, candidate: &WaiterSl
         }
     }
     if let Some(word) = open_word(seen, candidate) {
-        give_everything(arena, waiter, candidate, word, abandoned, performer(arena, seen));
+        give_everything(arena, waiter, candidate, word, abandoned, performer(arena, seen), is_firing(arena, seen));
     }
     Ok(())
 }
@@ -174,6 +174,13 @@ fn conclude_attempt(
     let next = if seen.step() == 0 { Phase::End } else { Phase::Scan };
     replace(arena, seen, seen.in_phase(next));
     Ok(())
+}
+
+/// Returns true if the operation is the firing of a timer, so that those who wait for it wake by themselves.
+fn is_firing(arena: &Arena, seen: Admission) -> bool {
+    let origin = origin(arena, seen).filter(|_| seen.has_origin());
+    // While the operation runs, the request is its own.
+    origin.is_some_and(|(.., signal)| matches!(signal, Signal::Fire(_))) && current(arena) == seen
 }
 
 /// Returns true if the operation has more to offer after this attempt. All helpers agree, because until the operation continues
