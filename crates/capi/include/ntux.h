@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * ntux: NT semaphores, mutexes and events with vectored waits, shared between processes; and write watches.
+ * ntux: NT semaphores, mutexes, events and timers with vectored waits, shared between processes; and write watches.
  * This header is the manual.
  *
- * Contents: conventions, arenas, objects, semaphores, mutexes, events, names, waits, waiters, supervisors, requests,
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, timers, names, waits, waiters, supervisors, requests,
  * NTSTATUS, write watches, futexes, futex domains.
  *
  *     #include <ntux.h>
@@ -119,7 +119,7 @@ extern "C" {
 /* Shared memory that holds objects. */
 typedef struct ntux_arena ntux_arena;
 
-/* A semaphore, a mutex or an event in an arena: below 2^63. 0 means no object. */
+/* A semaphore, a mutex, an event or a timer in an arena: below 2^63. 0 means no object. */
 typedef uint64_t ntux_object;
 
 
@@ -200,6 +200,8 @@ int ntux_arena_detach(ntux_arena *arena);
 #define NTUX_KIND_MUTEX        2
 #define NTUX_KIND_AUTO_EVENT   3
 #define NTUX_KIND_MANUAL_EVENT 4
+#define NTUX_KIND_SYNC_TIMER   5
+#define NTUX_KIND_MANUAL_TIMER 6
 
 /* Returns the kind of an object, NTUX_KIND_...; it never changes.
  *
@@ -406,6 +408,66 @@ int ntux_event_pulse(const ntux_arena *arena, ntux_object event, uint32_t *previ
 int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual, uint32_t *signaled);
 
 
+/* ==== TIMERS: signaled when they are due; a wait that acquires a synchronization timer resets it ==== */
+
+/* A timer needs no thread that lives, and no server: whoever waits for it fires it, also if the process that has set it is
+ * dead. Every function that takes a timer fires it first if it is due.
+ */
+
+/* Flags of ntux_timer_set beside NTUX_REALTIME, without which the clock is CLOCK_MONOTONIC. */
+#define NTUX_BOOTTIME UINT32_C(2) /* the clock is CLOCK_BOOTTIME, which goes on while the machine sleeps */
+#define NTUX_RELATIVE UINT32_C(4) /* the due time counts from the call */
+
+/* Creates a timer, neither signaled nor armed: manual-reset if `manual` is not 0, a synchronization timer otherwise.
+ *
+ * -ENOMEM   the arena is full
+ *
+ * NtCreateTimer.
+ */
+int ntux_timer_create(const ntux_arena *arena, uint32_t manual, ntux_object *timer);
+
+/* Arms the timer: it is not signaled from now on until it is due, and fires then. It satisfies waits as an event does that
+ * is set. Waits that have begun wait for the new time.
+ *
+ * flags     NTUX_REALTIME or NTUX_BOOTTIME, or neither; NTUX_RELATIVE
+ * due       nanoseconds of that clock; with NTUX_RELATIVE from now. A time in the past is due at once
+ * period    nanoseconds from one due time to the next, rounded up to microseconds; 0: it fires once. Due times that nobody
+ *           has waited for are one firing together, and the next one is the next multiple of the period after it
+ *
+ * -EINVAL   an unknown flag; a period above 25 days
+ * -EPROTOTYPE  not a timer
+ * -EBADF    closed, or never existed
+ *
+ * NtSetTimer, without an APC.
+ */
+int ntux_timer_set(const ntux_arena *arena, ntux_object timer, uint32_t flags, uint64_t due, uint64_t period);
+
+/* Ends the arming. Whether the timer is signaled stays as it is.
+ *
+ * -EPROTOTYPE  not a timer
+ * -EBADF    closed, or never existed
+ *
+ * NtCancelTimer.
+ */
+int ntux_timer_cancel(const ntux_arena *arena, ntux_object timer);
+
+/* Reads a consistent state.
+ *
+ * manual    [optional] 1 if it is manual-reset
+ * signaled  [optional]
+ * flags     [optional] the clock: NTUX_REALTIME, NTUX_BOOTTIME, or 0
+ * due       [optional] when it fires next, by that clock; 0 if it is not armed
+ * period    [optional] in nanoseconds
+ *
+ * -EPROTOTYPE  not a timer
+ * -EBADF    closed, or never existed
+ *
+ * NtQueryTimer.
+ */
+int ntux_timer_read(const ntux_arena *arena, ntux_object timer, uint32_t *manual, uint32_t *signaled, uint32_t *flags,
+                    uint64_t *due, uint64_t *period);
+
+
 /* ==== NAMES: who has attached the arena finds an object by its name ==== */
 
 /* Flag of a name: A to Z are the same as a to z. All other bytes are compared as they are, also those beyond ASCII. */
@@ -431,7 +493,7 @@ int ntux_event_read(const ntux_arena *arena, ntux_object event, uint32_t *manual
  * -ENOMEM   the arena is full, has no room for the name, or there is no memory for more of it
  *
  * Does not block, and does not allocate beside the arena. A name that another process holds costs a look at that process
- * in /proc. NtCreateSemaphore, NtCreateMutant, NtCreateEvent with a name and OBJ_OPENIF.
+ * in /proc. NtCreateSemaphore, NtCreateMutant, NtCreateEvent, NtCreateTimer with a name and OBJ_OPENIF.
  */
 int ntux_semaphore_create_named(const ntux_arena *arena, const char *name, uint32_t flags, uint32_t count, uint32_t max,
                                 ntux_object *semaphore, uint32_t *existed);
@@ -439,10 +501,12 @@ int ntux_mutex_create_named(const ntux_arena *arena, const char *name, uint32_t 
                             ntux_object *mutex, uint32_t *existed);
 int ntux_event_create_named(const ntux_arena *arena, const char *name, uint32_t flags, uint32_t manual,
                             uint32_t signaled, ntux_object *event, uint32_t *existed);
+int ntux_timer_create_named(const ntux_arena *arena, const char *name, uint32_t flags, uint32_t manual,
+                            ntux_object *timer, uint32_t *existed);
 
 /* Opens the object with this name. The calling process holds it once more.
  *
- * kind      NTUX_KIND_...; either of the two kinds of events means both
+ * kind      NTUX_KIND_...; either of the two kinds of events means both, and so with timers
  *
  * -EINVAL   the name is empty or longer than 255 bytes; an unknown flag or kind
  * -ENOENT   no object has this name

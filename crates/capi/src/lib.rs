@@ -16,6 +16,7 @@ mod object;
 mod request;
 mod semaphore;
 mod supervise;
+mod timer;
 mod wait;
 mod waiter;
 mod watch;

@@ -71,6 +71,7 @@ pub unsafe extern "C" fn ntux_object_open_named(
             1 => Kind::Semaphore,
             2 => Kind::Mutex,
             3 | 4 => Kind::AutoEvent,
+            5 | 6 => Kind::SyncTimer,
             _ => return Err(Refusal(libc::EINVAL)),
         };
         place.put(arena.core().open_named(name, kind)?.0);
@@ -99,7 +100,7 @@ pub unsafe extern "C" fn ntux_object_make_temporary(arena: *const Arena, object:
 /// # Safety
 ///
 /// `arena`, `name`, `object` and `existed` are null, misaligned, or an attached arena, a string, and places that may be written.
-unsafe fn create(
+pub unsafe fn create(
     arena: *const Arena,
     name: *const c_char,
     flags: u32,

@@ -18,6 +18,8 @@ pub unsafe extern "C" fn ntux_object_kind(arena: *const Arena, object: u64) -> c
             Kind::Mutex => 2,
             Kind::AutoEvent => 3,
             Kind::ManualEvent => 4,
+            Kind::SyncTimer => 5,
+            Kind::ManualTimer => 6,
         })
     })
 }

@@ -72,6 +72,7 @@ struct Objects {
     semaphores: usize,
     mutexes: usize,
     events: usize,
+    timers: usize,
     /// Being made, or rubbish.
     other: usize,
 }
@@ -192,6 +193,7 @@ impl Objects {
                 Value::Semaphore(_) => &mut objects.semaphores,
                 Value::Mutex(_) => &mut objects.mutexes,
                 Value::Event(_) => &mut objects.events,
+                Value::Timer(_) => &mut objects.timers,
                 Value::Undecided | Value::Rubbish => &mut objects.other,
             } += 1;
         }

@@ -71,6 +71,7 @@ mod object;
 pub mod planted;
 mod raw_mutex;
 mod semaphore;
+mod timer;
 mod wait;
 mod waiter;
 
@@ -79,10 +80,11 @@ pub use event::{Event, EventState, Reset};
 pub use hand_over::HandOver;
 pub use mutex::{FairMutex, FairMutexGuard, LockError, LockResult, Mutex, MutexGuard};
 pub use mutex_object::MutexObject;
-pub use ntux_sync::{Capacity, Deadline, Error, MutexState, Name, Satisfied};
+pub use ntux_sync::{Capacity, Clock, Deadline, Due, Error, MutexState, Name, Satisfied, TimerState};
 pub use object::Object;
 pub use raw_mutex::RawMutex;
 pub use semaphore::{Semaphore, SemaphoreState};
+pub use timer::Timer;
 pub use wait::{Wait, within};
 
 #[cfg(doctest)]

@@ -55,6 +55,9 @@ pub use protocol::waiter::Waiter;
 /// Most objects of one wait, without the alert. `NTUX_WAIT_OBJECTS_MAX` in `ntux.h` is the same number.
 pub const WAIT_MAX: usize = 64;
 
+/// The longest period of a timer, in nanoseconds: 25 days.
+pub const PERIOD_MAX_NS: u64 = format::schedule::PERIOD_MAX_US * format::schedule::NS_PER_US;
+
 /// An object of an arena, as a plain number that means the same in every process that has attached the arena. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(transparent)]

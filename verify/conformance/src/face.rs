@@ -24,6 +24,7 @@ pub enum New {
     Semaphore { count: u32, max: u32 },
     Mutex { owner: u32, count: u32 },
     Event { manual: bool, signaled: bool },
+    Timer { manual: bool },
 }
 
 /// Why an operation was refused.
@@ -77,6 +78,47 @@ pub struct Event {
     pub manual: u32,
     /// 1 when signaled.
     pub signaled: u32,
+}
+
+/// A clock of a timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Clock {
+    Monotonic,
+    Wall,
+    Boot,
+}
+
+impl Clock {
+    /// Its time.
+    pub fn now_ns(self) -> u64 {
+        clock_ns(match self {
+            Clock::Monotonic => libc::CLOCK_MONOTONIC,
+            Clock::Wall => libc::CLOCK_REALTIME,
+            #[cfg(target_os = "linux")]
+            Clock::Boot => libc::CLOCK_BOOTTIME,
+            #[cfg(not(target_os = "linux"))]
+            Clock::Boot => libc::CLOCK_MONOTONIC,
+        })
+    }
+
+    /// Its time so many milliseconds from now.
+    pub fn in_ms(self, ms: u64) -> u64 {
+        self.now_ns() + ms * 1_000_000
+    }
+}
+
+/// The state of a timer. Numbers as in [`Event`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timer {
+    /// 1 for manual-reset, 0 for a synchronization timer.
+    pub manual: u32,
+    /// 1 when signaled.
+    pub signaled: u32,
+    /// By which clock it fires, and when; none if it is not armed.
+    pub due: Option<(Clock, u64)>,
+    /// In nanoseconds.
+    pub period: u64,
 }
 
 /// A satisfied wait.
@@ -223,6 +265,22 @@ pub trait Face: Sync {
     fn event_pulse(&self, event: Object) -> Outcome<u32>;
     /// Reads an event.
     fn event_read(&self, event: Object) -> Outcome<Event>;
+    /// Creates a timer.
+    fn timer_create(&self, _manual: u32) -> Outcome<Object> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Arms a timer: when it fires, by which clock, and after how long again.
+    fn timer_set(&self, _timer: Object, _clock: Clock, _due: u64, _period: u64) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Ends the arming of a timer.
+    fn timer_cancel(&self, _timer: Object) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Reads a timer.
+    fn timer_read(&self, _timer: Object) -> Outcome<Timer> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
     /// Gives an object up.
     fn close(&self, object: Object) -> Outcome<()>;
     /// The process holds an object once more.

@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use libloading::Library;
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    Deadline, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, Errno, Event, Face, Mutex, Name, New, Object, Outcome, POISON,
-    Satisfied, Semaphore, Wait,
+    Clock, Deadline, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, Errno, Event, Face, Mutex, Name, New, Object, Outcome, POISON,
+    Satisfied, Semaphore, Timer, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
@@ -113,6 +113,9 @@ fn outcome(result: i32) -> Outcome<()> {
 fn outcome_of_name(result: i32) -> Outcome<()> {
     if result == -libc::EPROTOTYPE { Err(EPROTOTYPE) } else { outcome(result) }
 }
+
+/// `NTUX_BOOTTIME`.
+const BOOTTIME: u32 = 2;
 
 /// An attached arena.
 struct C {
@@ -245,6 +248,44 @@ impl Face for C {
         result.map(|()| Event { manual, signaled })
     }
 
+    fn timer_create(&self, manual: u32) -> Outcome<Object> {
+        let mut timer = u64::MAX;
+        // SAFETY: the arena is attached, and there is room for the object.
+        outcome(unsafe { (functions().timer_create)(self.arena, manual, &mut timer) }).map(|()| Object(timer))
+    }
+
+    fn timer_set(&self, timer: Object, clock: Clock, due: u64, period: u64) -> Outcome<()> {
+        let flags = match clock {
+            Clock::Monotonic => 0,
+            Clock::Wall => REALTIME,
+            Clock::Boot => BOOTTIME,
+        };
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().timer_set)(self.arena, timer.0, flags, due, period) })
+    }
+
+    fn timer_cancel(&self, timer: Object) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().timer_cancel)(self.arena, timer.0) })
+    }
+
+    fn timer_read(&self, timer: Object) -> Outcome<Timer> {
+        let (mut manual, mut signaled, mut flags) = (POISON, POISON, POISON);
+        let (mut due, mut period) = (u64::MAX, u64::MAX);
+        // SAFETY: the arena is attached, and there are places for everything.
+        outcome(unsafe {
+            let places = (&mut manual, &mut signaled, &mut flags);
+            (functions().timer_read)(self.arena, timer.0, places.0, places.1, places.2, &mut due, &mut period)
+        })?;
+        let clock = match flags {
+            0 => Clock::Monotonic,
+            REALTIME => Clock::Wall,
+            BOOTTIME => Clock::Boot,
+            other => panic!("no clock: {other}"),
+        };
+        Ok(Timer { manual, signaled, due: (due != 0).then_some((clock, due)), period })
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         // SAFETY: the arena is attached.
         outcome(unsafe { (functions().object_close)(self.arena, object.0) })
@@ -277,6 +318,9 @@ impl Face for C {
                     let (manual, signaled) = (manual.into(), signaled.into());
                     (c.event_create_named)(arena, name, flags, manual, signaled, &mut object, &mut existed)
                 }
+                New::Timer { manual } => {
+                    (c.timer_create_named)(arena, name, flags, manual.into(), &mut object, &mut existed)
+                }
             }
         });
         assert_eq!(created.is_ok(), object != u64::MAX && existed <= 1, "what fails writes nothing");
@@ -290,6 +334,7 @@ impl Face for C {
             New::Semaphore { .. } => 1,
             New::Mutex { .. } => 2,
             New::Event { .. } => 4,
+            New::Timer { .. } => 6,
         };
         // SAFETY: the arena is attached, the string ends, and there is a place.
         let open = unsafe { (functions().object_open_named)(self.arena, text.as_ptr(), flags, kind, &mut object) };

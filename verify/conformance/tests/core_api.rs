@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ntux_conformance::case;
-use ntux_conformance::face::{self, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Wait};
+use ntux_conformance::face::{
+    self, Clock, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Timer, Wait,
+};
 use ntux_conformance::run::{self, Instantiation};
 use ntux_sync::{Arena, Capacity, Deadline, Kind, Waiter};
 
@@ -36,6 +38,7 @@ fn new_of(new: New) -> ntux_sync::New {
         New::Semaphore { count, max } => ntux_sync::New::Semaphore { count, max },
         New::Mutex { owner, count } => ntux_sync::New::Mutex { owner, count },
         New::Event { manual, signaled } => ntux_sync::New::Event { manual, signaled },
+        New::Timer { manual } => ntux_sync::New::Timer { manual },
     }
 }
 
@@ -83,6 +86,22 @@ fn inner(object: Object) -> ntux_sync::Object {
 
 fn outer(object: ntux_sync::Object) -> Object {
     Object(object.0)
+}
+
+fn clock_of(clock: Clock) -> ntux_sync::Clock {
+    match clock {
+        Clock::Monotonic => ntux_sync::Clock::Monotonic,
+        Clock::Wall => ntux_sync::Clock::Wall,
+        Clock::Boot => ntux_sync::Clock::Boot,
+    }
+}
+
+fn clock_back(clock: ntux_sync::Clock) -> Clock {
+    match clock {
+        ntux_sync::Clock::Monotonic => Clock::Monotonic,
+        ntux_sync::Clock::Wall => Clock::Wall,
+        ntux_sync::Clock::Boot => Clock::Boot,
+    }
 }
 
 fn deadline_of(deadline: face::Deadline) -> Deadline {
@@ -145,6 +164,25 @@ impl Face for Core {
         Ok(Event { manual: manual.into(), signaled: signaled.into() })
     }
 
+    fn timer_create(&self, manual: u32) -> Outcome<Object> {
+        self.run(|arena, waiter| arena.timer_create(waiter, manual != 0)).map(outer)
+    }
+
+    fn timer_set(&self, timer: Object, clock: Clock, due: u64, period: u64) -> Outcome<()> {
+        let due = ntux_sync::Due { clock: clock_of(clock), at_ns: due };
+        self.run(|arena, waiter| arena.timer_set(waiter, inner(timer), due, period))
+    }
+
+    fn timer_cancel(&self, timer: Object) -> Outcome<()> {
+        self.run(|arena, waiter| arena.timer_cancel(waiter, inner(timer)))
+    }
+
+    fn timer_read(&self, timer: Object) -> Outcome<Timer> {
+        let state = self.run(|arena, waiter| arena.timer_read(waiter, inner(timer)))?;
+        let due = state.due.map(|due| (clock_back(due.clock), due.at_ns));
+        Ok(Timer { manual: state.manual.into(), signaled: state.signaled.into(), due, period: state.period_ns })
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         self.run(|arena, _| arena.close(inner(object)))
     }
@@ -167,6 +205,7 @@ impl Face for Core {
             New::Semaphore { .. } => Kind::Semaphore,
             New::Mutex { .. } => Kind::Mutex,
             New::Event { .. } => Kind::ManualEvent,
+            New::Timer { .. } => Kind::ManualTimer,
         };
         self.run(|arena, _| arena.open_named(name_of(name)?, kind)).map(outer)
     }

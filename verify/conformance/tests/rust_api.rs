@@ -2,11 +2,12 @@
 //! The list on the Rust API: the crate `ntux`.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use ntux::{Arena, Capacity, Deadline, Reset};
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    self, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Wait,
+    self, Clock, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Timer, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 
@@ -33,6 +34,22 @@ fn deadline_of(deadline: face::Deadline) -> Deadline {
         face::Deadline::Never => Deadline::Never,
         face::Deadline::Monotonic(ns) => Deadline::Monotonic(ns),
         face::Deadline::Realtime(ns) => Deadline::Realtime(ns),
+    }
+}
+
+fn clock_of(clock: Clock) -> ntux::Clock {
+    match clock {
+        Clock::Monotonic => ntux::Clock::Monotonic,
+        Clock::Wall => ntux::Clock::Wall,
+        Clock::Boot => ntux::Clock::Boot,
+    }
+}
+
+fn clock_back(clock: ntux::Clock) -> Clock {
+    match clock {
+        ntux::Clock::Monotonic => Clock::Monotonic,
+        ntux::Clock::Wall => Clock::Wall,
+        ntux::Clock::Boot => Clock::Boot,
     }
 }
 
@@ -63,6 +80,10 @@ impl Rust {
         ntux::Event::from_object(&self.arena, named(object)?).map_err(errno)
     }
 
+    fn timer(&self, object: Object) -> Outcome<ntux::Timer> {
+        ntux::Timer::from_object(&self.arena, named(object)?).map_err(errno)
+    }
+
     /// A wait for one object goes through its handle, as programs do it.
     fn wait_through_handle(&self, wait: &Wait) -> Option<ntux::Result<ntux::Satisfied>> {
         let (&[object], false, None) = (&wait.objects[..], wait.all, wait.alert) else { return None };
@@ -75,6 +96,9 @@ impl Rust {
         }
         if let Ok(semaphore) = self.semaphore(object) {
             return Some(only_index_0(semaphore.wait(deadline)));
+        }
+        if let Ok(timer) = self.timer(object) {
+            return Some(only_index_0(timer.wait(deadline)));
         }
         self.event(object).ok().map(|event| only_index_0(event.wait(deadline)))
     }
@@ -146,6 +170,27 @@ impl Face for Rust {
         Ok(Event { manual: (state.reset == Reset::Manual).into(), signaled: state.signaled.into() })
     }
 
+    fn timer_create(&self, manual: u32) -> Outcome<Object> {
+        let reset = if manual != 0 { Reset::Manual } else { Reset::Auto };
+        let timer = ntux::Timer::create(&self.arena, reset).map_err(errno)?;
+        Ok(Object(timer.keep().get()))
+    }
+
+    fn timer_set(&self, timer: Object, clock: Clock, due: u64, period: u64) -> Outcome<()> {
+        let due = ntux::Due { clock: clock_of(clock), at_ns: due };
+        self.timer(timer)?.set(due, Duration::from_nanos(period)).map_err(errno)
+    }
+
+    fn timer_cancel(&self, timer: Object) -> Outcome<()> {
+        self.timer(timer)?.cancel().map_err(errno)
+    }
+
+    fn timer_read(&self, timer: Object) -> Outcome<Timer> {
+        let state = self.timer(timer)?.read().map_err(errno)?;
+        let due = state.due.map(|due| (clock_back(due.clock), due.at_ns));
+        Ok(Timer { manual: state.manual.into(), signaled: state.signaled.into(), due, period: state.period_ns })
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         self.arena.close(named(object)?).map_err(errno)
     }
@@ -171,6 +216,10 @@ impl Face for Rust {
                 let reset = if manual { Reset::Manual } else { Reset::Auto };
                 ntux::Event::create_named(arena, name, reset, signaled).map(|(made, existed)| (made.keep(), existed))
             }
+            New::Timer { manual } => {
+                let reset = if manual { Reset::Manual } else { Reset::Auto };
+                ntux::Timer::create_named(arena, name, reset).map(|(made, existed)| (made.keep(), existed))
+            }
         };
         named.map(|(object, existed)| (Object(object.get()), existed)).map_err(errno)
     }
@@ -181,6 +230,7 @@ impl Face for Rust {
             New::Semaphore { .. } => ntux::Semaphore::open_named(arena, name).map(|semaphore| semaphore.keep()),
             New::Mutex { .. } => ntux::MutexObject::open_named(arena, name).map(|mutex| mutex.keep()),
             New::Event { .. } => ntux::Event::open_named(arena, name).map(|event| event.keep()),
+            New::Timer { .. } => ntux::Timer::open_named(arena, name).map(|timer| timer.keep()),
         };
         opened.map(|object| Object(object.get())).map_err(errno)
     }

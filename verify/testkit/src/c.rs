@@ -132,6 +132,26 @@ functions! {
     mutex_unlock(arena: *const Arena, mutex: u64, owner: u32, previous: *mut u32);
     mutex_kill(arena: *const Arena, mutex: u64, owner: u32);
     mutex_read(arena: *const Arena, mutex: u64, owner: *mut u32, count: *mut u32);
+    timer_create(arena: *const Arena, manual: u32, timer: *mut u64);
+    timer_create_named(
+        arena: *const Arena,
+        name: *const c_char,
+        flags: u32,
+        manual: u32,
+        timer: *mut u64,
+        existed: *mut u32,
+    );
+    timer_set(arena: *const Arena, timer: u64, flags: u32, due: u64, period: u64);
+    timer_cancel(arena: *const Arena, timer: u64);
+    timer_read(
+        arena: *const Arena,
+        timer: u64,
+        manual: *mut u32,
+        signaled: *mut u32,
+        flags: *mut u32,
+        due: *mut u64,
+        period: *mut u64,
+    );
     event_create(arena: *const Arena, manual: u32, signaled: u32, event: *mut u64);
     event_set(arena: *const Arena, event: u64, previous: *mut u32);
     event_reset(arena: *const Arena, event: u64, previous: *mut u32);

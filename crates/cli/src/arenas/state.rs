@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of an object, and what a thread waits for, as several subcommands say it; the JSON has this shape.
 
-use ntux_sync::Kind;
+use ntux_sync::{Due, Kind};
 use ntux_sync::inspect::{Mode, Value, WaitView};
 use serde::Serialize;
 
@@ -27,6 +27,13 @@ pub enum State {
     ManualResetEvent {
         signaled: bool,
     },
+    Timer {
+        manual: bool,
+        signaled: bool,
+        /// Until it fires; below 0 if nobody has fired it yet. None: it is not armed.
+        due_in_ms: Option<i64>,
+        period_us: u64,
+    },
     /// It is being made.
     Undecided,
     Rubbish,
@@ -50,6 +57,12 @@ impl State {
             Value::Mutex(mutex) => State::Mutex { owner: mutex.owner, count: mutex.count, abandoned: mutex.abandoned },
             Value::Event(event) if event.manual => State::ManualResetEvent { signaled: event.signaled },
             Value::Event(event) => State::AutoResetEvent { signaled: event.signaled },
+            Value::Timer(timer) => State::Timer {
+                manual: timer.manual,
+                signaled: timer.signaled,
+                due_in_ms: timer.due.map(due_in_ms),
+                period_us: timer.period_ns / 1000,
+            },
             Value::Undecided => State::Undecided,
             Value::Rubbish => State::Rubbish,
         }
@@ -62,6 +75,7 @@ impl State {
             State::Mutex { .. } => Kind::Mutex.exact_word(),
             State::AutoResetEvent { .. } => Kind::AutoEvent.exact_word(),
             State::ManualResetEvent { .. } => Kind::ManualEvent.exact_word(),
+            State::Timer { .. } => Kind::SyncTimer.exact_word(),
             State::Undecided => "-",
             State::Rubbish => "rubbish",
         }
@@ -77,9 +91,19 @@ impl State {
                 "signaled".to_owned()
             }
             State::AutoResetEvent { .. } | State::ManualResetEvent { .. } => "not signaled".to_owned(),
+            State::Timer { signaled: true, .. } => "signaled".to_owned(),
+            State::Timer { due_in_ms: None, .. } => "not armed".to_owned(),
+            State::Timer { due_in_ms: Some(ms), .. } if ms < 0 => "due".to_owned(),
+            State::Timer { due_in_ms: Some(ms), .. } => format!("due in {ms} ms"),
             State::Undecided | State::Rubbish => "-".to_owned(),
         }
     }
+}
+
+fn due_in_ms(due: Due) -> i64 {
+    let ms = |ns: u64| i64::try_from(ns / 1_000_000).unwrap_or(i64::MAX);
+    let now_ns = due.clock.now_ns();
+    if due.at_ns < now_ns { -ms(now_ns - due.at_ns).max(1) } else { ms(due.at_ns - now_ns) }
 }
 
 impl Wait {

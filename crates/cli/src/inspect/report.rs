@@ -338,6 +338,7 @@ fn request_text(request: Request) -> String {
         Request::Release(object, units) => format!("release #{} by {units}", object.index()),
         Request::Unlock(object, owner) => format!("unlock #{} of owner {owner}", object.index()),
         Request::Kill(object, owner) => format!("abandon #{} of owner {owner}", object.index()),
+        Request::Fire(object) => format!("fire #{}", object.index()),
         Request::Rubbish => "rubbish".to_owned(),
     }
 }

@@ -92,6 +92,7 @@ pub fn verb(operation: Operation) -> &'static str {
         Operation::Release => "release",
         Operation::Unlock => "unlock",
         Operation::Kill => "abandon",
+        Operation::Fire => "fire",
     }
 }
 

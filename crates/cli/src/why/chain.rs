@@ -173,5 +173,6 @@ fn done(operation: Operation) -> &'static str {
         Operation::Release => "released",
         Operation::Unlock => "unlocked",
         Operation::Kill => "abandoned",
+        Operation::Fire => "fired",
     }
 }

@@ -208,6 +208,7 @@ fn request_text(owners: Owners, request: Request) -> String {
         Request::Kill(object, owner) => {
             format!("declare mutex #{} of {} abandoned", object.index(), owners.text(owner))
         }
+        Request::Fire(object) => format!("fire timer #{}", object.index()),
         Request::Rubbish => "do something that is rubbish".to_owned(),
     }
 }

@@ -80,7 +80,9 @@ pub(super) fn known(pair: Pair) -> Option<Known> {
         1 => Kind::Semaphore,
         2 => Kind::Mutex,
         3 => Kind::AutoEvent,
-        _ => Kind::ManualEvent,
+        4 => Kind::ManualEvent,
+        5 => Kind::SyncTimer,
+        _ => Kind::ManualTimer,
     };
     Some(Known { tag, what: What::Object(kind, Object(pair.high)) })
 }
@@ -124,6 +126,8 @@ pub(super) fn fill(fd: c_int, seen: Seen, known: Known, notes: u64, _own: OwnMem
         What::Object(Kind::Mutex, object) => (2, object.0),
         What::Object(Kind::AutoEvent, object) => (3, object.0),
         What::Object(Kind::ManualEvent, object) => (4, object.0),
+        What::Object(Kind::SyncTimer, object) => (5, object.0),
+        What::Object(Kind::ManualTimer, object) => (6, object.0),
     };
     raise(&BOUND, fd as u32 + 1);
     if notes != 0 {

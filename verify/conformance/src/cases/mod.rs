@@ -23,6 +23,7 @@ mod processes;
 mod semaphore;
 #[cfg(target_os = "linux")]
 mod signals;
+mod timer;
 mod wait_all;
 mod wait_any;
 
@@ -31,6 +32,7 @@ pub(crate) const LISTS: &[&[Case]] = &[
     semaphore::CASES,
     mutex::CASES,
     event::CASES,
+    timer::CASES,
     arguments::CASES,
     wait_any::CASES,
     wait_all::CASES,
