@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! NT semaphores, mutexes and events with vectored waits, in memory that processes share.
+//! NT semaphores, mutexes, events and timers with vectored waits, in memory that processes share.
 //!
-//! The operations have the semantics of the Linux ntsync driver. [`spec`] defines what each does, one step at a time;
+//! The operations have the semantics of the Linux ntsync driver, which has no timers: theirs are those of NT. [`spec`] defines what each does, one step at a time;
 //! the rest of this crate is how several threads and processes do it concurrently without a lock.
 //!
 //! | question | module, the highest first |
@@ -11,7 +11,7 @@
 //! | How does an object reach a waiter, and how does a thread wait? | `protocol`, whose first page says which file does what |
 //! | How can an arena be observed without touching it? | [`inspect`] |
 //! | What do threads tell onlookers and tracers? | `observe`, [`trace`] |
-//! | Where are objects and waiters, and what keeps them alive? | `arena` (checked views, pools, wait sets, peers, lifetimes, names) |
+//! | Where are objects and waiters, and what keeps them alive? | `arena` (checked views, pools, wait sets, peers, lifetimes, names, schedules) |
 //! | What depends on the kind of an object? | `kind`, a file for each |
 //! | What is stored where? | `format`, a file for each word, and [`fields`], the table of all their parts |
 //! | What does an operation mean? | [`spec`] |

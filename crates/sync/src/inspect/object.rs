@@ -188,14 +188,20 @@ struct Slot {
     word: ObjectWord,
     meta: Meta,
     extra: u64,
+    schedule: Schedule,
 }
 
 impl ObjectView {
     /// Returns `None` if the slot is free and nobody waits there, or if it has no memory.
     pub(super) fn of(look: &Look<'_>, index: u32, chains: &mut Chains) -> Option<ObjectView> {
         let slot = look.object(index)?;
-        let read = |word| Slot { word: ObjectWord(word), meta: Meta(slot.meta.load()), extra: slot.extra.load() };
-        let Reading { what: Slot { word, meta, extra }, stable } = reading(&slot.word, read);
+        let read = |word| Slot {
+            word: ObjectWord(word),
+            meta: Meta(slot.meta.load()),
+            extra: slot.extra.load(),
+            schedule: look.schedule(index),
+        };
+        let Reading { what: Slot { word, meta, extra, schedule }, stable } = reading(&slot.word, read);
         let (life, generation) = match meta.state() {
             SlotState::Live => (Life::Live, meta.generation()),
             SlotState::Building => (Life::Building, meta.generation()),
@@ -210,7 +216,7 @@ impl ObjectView {
             return None;
         }
         let (version, keeper) = (word.version(), Keeper::of(meta, life));
-        let value = Value::of(meta, life, word, extra, look.schedule(index));
+        let value = Value::of(meta, life, word, extra, schedule);
         let creator = meta.creator().filter(|_| life == Life::Live);
         let last_by =
             if life == Life::Live && claim == Claim::None { LastBy::of(word.mark()) } else { LastBy::Unknown };

@@ -4,7 +4,7 @@
 
 use super::{Kind, Start, Step};
 use crate::format::object_word::{BROADCAST, FIRED, ObjectWord, W, WA};
-use crate::format::schedule::{NS_PER_US, NUMBER_BITS, Schedule};
+use crate::format::schedule::{NS_PER_US, NUMBER_BITS, Schedule, Turn};
 use crate::{TimerState, spec};
 
 const SIGNALED: u32 = 1;
@@ -87,9 +87,17 @@ pub(super) fn rested(word: ObjectWord) -> ObjectWord {
     word.without(FIRED | BROADCAST)
 }
 
-/// What its word and its schedule say together; none for rubbish.
+/// What its word and its schedule say together; none for rubbish. A turn that is pending counts as complete: nobody finds out anything else.
 pub(crate) fn state(kind: Kind, word: ObjectWord, schedule: Schedule) -> Option<TimerState> {
     let spec::Timer { manual, signaled, .. } = value(word, kind == Kind::ManualTimer)?;
+    let number = number(word);
+    let signaled = match schedule.turn() {
+        _ if schedule.number() == number => signaled,
+        _ if schedule.number() != Schedule::number_after(number) => return None,
+        Turn::Fire => true,
+        Turn::Arm | Turn::Postpone => false,
+        Turn::Cancel => signaled,
+    };
     Some(TimerState { manual, signaled, due: schedule.due(), period_ns: schedule.period_us() * NS_PER_US })
 }
 

@@ -235,7 +235,7 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
     if waiter.spin.looks() {
         epoch.look();
     }
-    let mut has_slept = false;
+    let (mut has_slept, parks_late) = (false, planted(Bug::ParkLate));
     let decision = loop {
         if !waiter.budget.round() {
             return Err(Error::Corrupt);
@@ -245,7 +245,7 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
             break decision;
         }
         let parked = seen.parked_unstirred();
-        if seen != parked && !planted(Bug::ParkLate) && !park(epoch, seen, deadline) {
+        if seen != parked && !parks_late && !park(epoch, seen, deadline) {
             continue;
         }
         // O-due
@@ -254,7 +254,7 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
             epoch.withdraw();
             continue;
         }
-        if planted(Bug::ParkLate) && seen != parked && !park(epoch, seen, deadline) {
+        if parks_late && seen != parked && !park(epoch, seen, deadline) {
             continue;
         }
         waiter.sleeps.set(waiter.sleeps.get() + 1);

@@ -8,9 +8,9 @@
 use std::collections::BTreeSet;
 
 use ntux_sync::New;
-use ntux_sync::spec::{Event, Mutex, Outcome, Semaphore, State, Value};
+use ntux_sync::spec::{self, Event, Mutex, Outcome, Semaphore, State, Timer, Value};
 
-use super::operation::{Operation, Until};
+use super::operation::{LONG_AGO, Operation, Until};
 
 /// The states that explain what was seen.
 pub struct Judge {
@@ -34,8 +34,11 @@ impl Judge {
                 New::Semaphore { count, max } => Value::Semaphore(Semaphore { count, max }),
                 New::Mutex { owner, count } => Value::Mutex(Mutex { owner, count, abandoned: false }),
                 New::Event { manual, signaled } => Value::Event(Event { manual, signaled }),
+                New::Timer { manual } => Value::Timer(Timer::unarmed(manual, false)),
             });
         }
+        // The clock is past what is due at once.
+        state.run(0, spec::Operation::Pass { time: LONG_AGO.at_ns });
         Judge { states: BTreeSet::from([state]), pending: Vec::new() }
     }
 
@@ -118,6 +121,7 @@ impl Judge {
                 }
                 open.extend(next.into_iter().filter(|state| self.states.insert(state.clone())));
             }
+            open.extend(state.fires().into_iter().filter(|state| self.states.insert(state.clone())));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ntux_platform::clock;
 use ntux_sync::spec::{self, Answer, Outcome};
-use ntux_sync::{Arena, Deadline, Error, Gone, Kind, Name, New, Object, Result, Waiter};
+use ntux_sync::{Arena, Clock, Deadline, Due, Error, Gone, Kind, Name, New, Object, Result, Waiter};
 
 use super::board::Board;
 use super::passing::{receive, send};
@@ -63,6 +63,12 @@ pub enum Operation {
     Reset(u8),
     Pulse(u8),
     ReadEvent(u8),
+    /// Arms a timer that is due at once.
+    Arm(u8),
+    /// Arms a timer that is never due.
+    ArmForLater(u8),
+    Disarm(u8),
+    ReadTimer(u8),
     Wait(Wait),
     /// Attaches the arena once more, and uses it.
     Attach,
@@ -99,6 +105,10 @@ pub enum Operation {
     /// The same as [`Operation::FamilyExec`], and nobody says that the descriptor will be kept.
     PlantedExec(New),
 }
+
+/// Two times between which the clock is as long as anybody looks.
+pub const LONG_AGO: Due = Due { clock: Clock::Monotonic, at_ns: 1 };
+const FAR_OFF: Due = Due { clock: Clock::Monotonic, at_ns: 1 << 61 };
 
 /// When the maker of an object closes its descriptor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -183,6 +193,10 @@ impl Operation {
             Operation::Reset(object) => Model::EventReset { object: id(object) },
             Operation::Pulse(object) => Model::EventPulse { object: id(object) },
             Operation::ReadEvent(object) => Model::EventRead { object: id(object) },
+            Operation::Arm(object) => Model::TimerSet { object: id(object), due: LONG_AGO.at_ns, period: 0 },
+            Operation::ArmForLater(object) => Model::TimerSet { object: id(object), due: FAR_OFF.at_ns, period: 0 },
+            Operation::Disarm(object) => Model::TimerCancel { object: id(object) },
+            Operation::ReadTimer(object) => Model::TimerRead { object: id(object) },
             Operation::Wait(wait) => Model::Wait(spec::Wait {
                 all: wait.all,
                 objects: wait.objects.as_slice().iter().copied().map(id).collect(),
@@ -208,6 +222,7 @@ impl Operation {
                 named == object
             }
             Kill(named, _) | ReadMutex(named) | Set(named) | Reset(named) | Pulse(named) => named == object,
+            Arm(named) | ArmForLater(named) | Disarm(named) | ReadTimer(named) => named == object,
             ReadEvent(named) | PlantedLoan(named) => named == object,
             Wait(wait) => wait.names(object),
             _ => false,
@@ -292,6 +307,12 @@ impl<'a> Performer<'a> {
             Operation::ReadEvent(number) => {
                 arena.event_read(waiter, object(number)).map(|(manual, signaled)| Answer::Event(manual, signaled))
             }
+            Operation::Arm(number) => arena.timer_set(waiter, object(number), LONG_AGO, 0).map(|()| Answer::Done),
+            Operation::ArmForLater(number) => arena.timer_set(waiter, object(number), FAR_OFF, 0).map(|()| Answer::Done),
+            Operation::Disarm(number) => arena.timer_cancel(waiter, object(number)).map(|()| Answer::Done),
+            Operation::ReadTimer(number) => arena
+                .timer_read(waiter, object(number))
+                .map(|timer| Answer::Timer(timer.signaled, timer.due.map(|due| due.at_ns))),
             Operation::Wait(wait) => self.wait(&wait),
             Operation::Attach => self.attach(),
             Operation::Enroll => self.enroll(),

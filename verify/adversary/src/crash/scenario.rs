@@ -106,6 +106,8 @@ const AUTO: New = New::Event { manual: false, signaled: false };
 const AUTO_SET: New = New::Event { manual: false, signaled: true };
 const MANUAL: New = New::Event { manual: true, signaled: false };
 const MANUAL_SET: New = New::Event { manual: true, signaled: true };
+const TIMER: New = New::Timer { manual: false };
+const MANUAL_TIMER: New = New::Timer { manual: true };
 
 const fn sleeps(objects: &[u8]) -> Wait {
     Wait::any(objects, SLEEPER_OWNER, Until::Never)
@@ -176,6 +178,24 @@ pub const SCENARIOS: &[Scenario] = &[
     with(&[FIRST, FIRST], plain("pulse-manual-two-wait", &[MANUAL], Pulse(0))),
     with(&[BOTH], plain("pulse-wait-all", &[MANUAL, semaphore(1)], Pulse(0))),
     with(&[BOTH], plain("pulse-wait-all-in-vain", &[MANUAL, semaphore(0)], Pulse(0))),
+    // Timers.
+    plain("arm", &[TIMER], Arm(0)),
+    plain("arm-for-later", &[TIMER], ArmForLater(0)),
+    with(&[FIRST], plain("arm-one-waits", &[TIMER], Arm(0))),
+    with(&[FIRST], plain("arm-for-later-one-waits", &[TIMER], ArmForLater(0))),
+    with(CROWD, plain("arm-for-later-crowd", &[TIMER], ArmForLater(0))),
+    with(&[sleeps(&[0, 1]), FIRST], plain("arm-two-wait", &[TIMER, AUTO], Arm(0))),
+    with(&[FIRST, FIRST], plain("arm-manual-two-wait", &[MANUAL_TIMER], Arm(0))),
+    with(&[BOTH, FIRST], plain("arm-wait-all-and-any", &[TIMER, AUTO_SET], Arm(0))),
+    with(&[BOTH], plain("arm-wait-all-in-vain", &[TIMER, AUTO], Arm(0))),
+    with(&[FIRST], plain("disarm-one-waits", &[TIMER], Disarm(0))),
+    plain("read-timer", &[TIMER], ReadTimer(0)),
+    plain("any-poll-timer-in-vain", &[TIMER, AUTO], any(&[0, 1], Until::Now)),
+    relieved(&[Arm(0)], plain("any-blocked-timer", &[TIMER], any(&[0], Until::Never))),
+    relieved(&[Arm(1)], plain("any-blocked-timer-at-two", &[AUTO, TIMER], any(&[0, 1], Until::Never))),
+    relieved(&[ArmForLater(0), Arm(0)], plain("any-blocked-timer-twice", &[TIMER], any(&[0], Until::Never))),
+    relieved(&[Arm(0)], plain("all-blocked-timer", &[TIMER, FREE], all(&[0, 1], Until::Never))),
+    plain("create-timer", &[], Create(TIMER)),
     // Waits that need not sleep.
     plain("any-first", &[semaphore(2)], any(&[0], Until::Never)),
     plain("any-later", &[AUTO, semaphore(2)], any(&[0, 1], Until::Never)),
@@ -318,6 +338,7 @@ impl Scenario {
             Some(New::Semaphore { .. }) => vec![ReadSemaphore(0), Release(0, 1), poll],
             Some(New::Mutex { .. }) => vec![ReadMutex(0), Kill(0, VICTIM), poll],
             Some(New::Event { .. }) => vec![ReadEvent(0), Set(0), Pulse(0), poll],
+            Some(New::Timer { .. }) => vec![ReadTimer(0), Arm(0), Disarm(0), poll],
         }
     }
 
@@ -340,6 +361,9 @@ impl Scenario {
                 New::Event { .. } => {
                     operations.extend([ReadEvent(object), Set(object), poll(object), Pulse(object), Reset(object)]);
                 }
+                New::Timer { .. } => {
+                    operations.extend([ReadTimer(object), Arm(object), poll(object), ArmForLater(object), Disarm(object)]);
+                }
             }
         }
         if self.operation == PlantedLock {
@@ -359,6 +383,7 @@ impl Scenario {
                     operations.extend(owners.map(|owner| Kill(object, owner)));
                 }
                 New::Event { .. } => operations.push(Set(object)),
+                New::Timer { .. } => operations.push(Arm(object)),
             }
         }
         operations

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use ntux::{Arena, Event, MutexObject, Semaphore};
 // Defines the C functions.
 use ntux_capi as _;
-use ntux_sync::{Deadline, Error, Kind, Name, New, Object};
+use ntux_sync::{Clock, Deadline, Due, Error, Kind, Name, New, Object};
 use ntux_testkit::c;
 
 use super::operation::{Operation, Outcome, Wait};
@@ -84,6 +84,12 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         Operation::Reset(object) => core.event_reset(waiter, *object).map(drop).into(),
         Operation::Pulse(object) => core.event_pulse(waiter, *object).map(drop).into(),
         Operation::EventRead(object) => core.event_read(waiter, *object).map(drop).into(),
+        Operation::TimerSet(object, clock, after_us, period_us) => {
+            let due = Due::after_ns(*clock, u64::from(*after_us) * 1000);
+            core.timer_set(waiter, *object, due, u64::from(*period_us) * 1000).into()
+        }
+        Operation::TimerCancel(object) => core.timer_cancel(waiter, *object).into(),
+        Operation::TimerRead(object) => core.timer_read(waiter, *object).map(drop).into(),
         Operation::WaitAny(wait) => {
             core.wait_any(waiter, &wait.objects, wait.alert, wait.owner, deadline).map(drop).into()
         }
@@ -104,6 +110,7 @@ fn kind(like: New) -> Kind {
         New::Semaphore { .. } => Kind::Semaphore,
         New::Mutex { .. } => Kind::Mutex,
         New::Event { .. } => Kind::AutoEvent,
+        New::Timer { .. } => Kind::SyncTimer,
     }
 }
 
@@ -194,6 +201,23 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
             Operation::Create(New::Event { manual, signaled }) => {
                 (functions.event_create)(handle, u32::from(*manual), u32::from(*signaled), object)
             }
+            Operation::Create(New::Timer { manual }) => {
+                (functions.timer_create)(handle, u32::from(*manual), object)
+            }
+            Operation::TimerSet(object, clock, after_us, period_us) => {
+                let flags = match clock {
+                    Clock::Monotonic => 4,
+                    Clock::Wall => 5,
+                    Clock::Boot => 6,
+                };
+                let [after_ns, period_ns] = [after_us, period_us].map(|us| u64::from(*us) * 1000);
+                (functions.timer_set)(handle, object.0, flags, after_ns, period_ns)
+            }
+            Operation::TimerCancel(object) => (functions.timer_cancel)(handle, object.0),
+            Operation::TimerRead(timer) => {
+                let (mut due, mut period) = (0, 0);
+                (functions.timer_read)(handle, timer.0, word, other, std::ptr::null_mut(), &mut due, &mut period)
+            }
             Operation::Close(object) => (functions.object_close)(handle, object.0),
             Operation::Adopt(object) => (functions.object_adopt)(handle, object.0),
             Operation::Hold(object) => (functions.object_hold)(handle, object.0),
@@ -215,6 +239,7 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
                     New::Semaphore { .. } => 1,
                     New::Mutex { .. } => 2,
                     New::Event { .. } => 3,
+                    New::Timer { .. } => 5,
                 };
                 (functions.object_open_named)(handle, c_name(*name).as_ptr(), 1, kind, object)
             }
@@ -258,6 +283,9 @@ unsafe fn c_create_named(
             New::Event { manual, signaled } => {
                 let (manual, signaled) = (manual.into(), signaled.into());
                 (functions.event_create_named)(arena, name.as_ptr(), 0, manual, signaled, object, existed)
+            }
+            New::Timer { manual } => {
+                (functions.timer_create_named)(arena, name.as_ptr(), 0, manual.into(), object, existed)
             }
         }
     }

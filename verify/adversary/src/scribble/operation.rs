@@ -2,7 +2,7 @@
 //! The operations of victims: every operation of the core, with valid and invalid arguments.
 
 use fastrand::Rng;
-use ntux_sync::{New, Object, WAIT_MAX};
+use ntux_sync::{Clock, New, Object, WAIT_MAX};
 
 /// One call.
 #[derive(Clone, Debug)]
@@ -28,6 +28,10 @@ pub enum Operation {
     Reset(Object),
     Pulse(Object),
     EventRead(Object),
+    /// So many microseconds after now, and from then on; and by which clock.
+    TimerSet(Object, Clock, u32, u32),
+    TimerCancel(Object),
+    TimerRead(Object),
     WaitAny(Wait),
     WaitAll(Wait),
     /// Gives the thread's place back.
@@ -49,7 +53,7 @@ pub struct Wait {
 }
 
 /// The names of the operations, in their order.
-pub const NAMES: [&str; 24] = [
+pub const NAMES: [&str; 27] = [
     "create",
     "create_descriptor",
     "close",
@@ -74,6 +78,9 @@ pub const NAMES: [&str; 24] = [
     "create_named",
     "open_named",
     "set_permanent",
+    "timer_set",
+    "timer_cancel",
+    "timer_read",
 ];
 
 /// What an operation can come to.
@@ -142,6 +149,9 @@ impl Operation {
             Operation::CreateNamed(..) => 21,
             Operation::OpenNamed(..) => 22,
             Operation::SetPermanent(..) => 23,
+            Operation::TimerSet(..) => 24,
+            Operation::TimerCancel(_) => 25,
+            Operation::TimerRead(_) => 26,
         }
     }
 
@@ -153,7 +163,7 @@ impl Operation {
     /// Any operation, mostly on one of `known`.
     pub fn random(rng: &mut Rng, known: &[Object]) -> Operation {
         let object = object(rng, known);
-        match rng.u32(0..51) {
+        match rng.u32(0..58) {
             0..4 => Operation::Create(new(rng)),
             4 => Operation::CreateDescriptor(new(rng)),
             5 => Operation::Close(object),
@@ -177,7 +187,10 @@ impl Operation {
             43..45 => Operation::LetGo(object),
             45..48 => Operation::CreateNamed(rng.u32(0..3) as u8, new(rng)),
             48..50 => Operation::OpenNamed(rng.u32(0..3) as u8, new(rng)),
-            _ => Operation::SetPermanent(object, rng.u32(0..2) == 0),
+            50 => Operation::SetPermanent(object, rng.u32(0..2) == 0),
+            51..55 => Operation::TimerSet(object, clock(rng), rng.u32(0..2_000), rng.u32(0..3) * rng.u32(1..500)),
+            55 => Operation::TimerCancel(object),
+            _ => Operation::TimerRead(object),
         }
     }
 
@@ -211,11 +224,20 @@ fn owner(rng: &mut Rng) -> u32 {
     rng.u32(0..4)
 }
 
+fn clock(rng: &mut Rng) -> Clock {
+    match rng.u32(0..3) {
+        0 => Clock::Monotonic,
+        1 => Clock::Wall,
+        _ => Clock::Boot,
+    }
+}
+
 fn new(rng: &mut Rng) -> New {
-    match rng.u32(0..4) {
+    match rng.u32(0..5) {
         0 => New::Semaphore { count: rng.u32(0..3), max: number(rng) },
         1 => New::Mutex { owner: 0, count: 0 },
         2 => New::Mutex { owner: owner(rng), count: number(rng) },
+        3 => New::Timer { manual: rng.bool() },
         _ => New::Event { manual: rng.bool(), signaled: rng.u32(0..4) == 0 },
     }
 }
