@@ -139,7 +139,7 @@ functions! {
         flags: u32,
         manual: u32,
         timer: *mut u64,
-        existed: *mut u32,
+        existed: *mut u32
     );
     timer_set(arena: *const Arena, timer: u64, flags: u32, due: u64, period: u64);
     timer_cancel(arena: *const Arena, timer: u64);
@@ -150,7 +150,7 @@ functions! {
         signaled: *mut u32,
         flags: *mut u32,
         due: *mut u64,
-        period: *mut u64,
+        period: *mut u64
     );
     event_create(arena: *const Arena, manual: u32, signaled: u32, event: *mut u64);
     event_set(arena: *const Arena, event: u64, previous: *mut u32);

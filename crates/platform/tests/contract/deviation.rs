@@ -134,6 +134,7 @@ fn load(address: *const u32) -> u32 {
 }
 
 impl System for Deviating {
+    const BOOT_CLOCK: libc::clockid_t = Here::BOOT_CLOCK;
     const COARSE_CLOCK: libc::clockid_t = Here::COARSE_CLOCK;
 
     fn errno_place() -> *mut libc::c_int {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ntux_platform::clock::{Deadline, monotonic_ns, process_ns};
-use ntux_sync::{Arena, Capacity, Error, Kind, Object, Waiter};
+use ntux_sync::{Arena, Capacity, Error, Object, Waiter};
 use serde::Serialize;
 
 use super::condition::Stage;
@@ -68,9 +68,9 @@ impl Program {
             arena.set_spins(spins);
         }
         let begun = match self {
-            Program::Mutex(threads) => guarded(&arena, stage, threads, work, Kind::Mutex),
-            Program::Semaphore(threads) => guarded(&arena, stage, threads, work, Kind::Semaphore),
-            Program::Event(threads) => guarded(&arena, stage, threads, work, Kind::AutoEvent),
+            Program::Mutex(threads) => guarded(&arena, stage, threads, work, Guard::Mutex),
+            Program::Semaphore(threads) => guarded(&arena, stage, threads, work, Guard::Semaphore),
+            Program::Event(threads) => guarded(&arena, stage, threads, work, Guard::Event),
             Program::Zigzag => zigzag(&arena, stage, work),
             Program::Ticks => ticks(&arena, stage, work),
             Program::Timers => timers(&arena, stage, work),
@@ -104,13 +104,21 @@ fn take(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> io::Resul
     arena.wait_any(waiter, &[object], None, owner, Deadline::Never).map(drop).map_err(io::Error::other)
 }
 
+/// What guards the work of several threads: one at a time may do it.
+#[derive(Clone, Copy)]
+enum Guard {
+    Mutex,
+    Semaphore,
+    Event,
+}
+
 /// All threads together do the work. It begins when all are there: to start hundreds takes longer than what they do.
-fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, kind: Kind) -> io::Result<Begun> {
+fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, guard: Guard) -> io::Result<Begun> {
     let waiter = arena.waiter();
-    let object = match kind {
-        Kind::Mutex => arena.mutex_create(&waiter, 0, 0),
-        Kind::Semaphore => arena.semaphore_create(&waiter, 1, 1),
-        Kind::AutoEvent | Kind::ManualEvent => arena.event_create(&waiter, false, true),
+    let object = match guard {
+        Guard::Mutex => arena.mutex_create(&waiter, 0, 0),
+        Guard::Semaphore => arena.semaphore_create(&waiter, 1, 1),
+        Guard::Event => arena.event_create(&waiter, false, true),
     }
     .map_err(io::Error::other)?;
     let (there, gate) = (&AtomicU32::new(0), &RwLock::new(()));
@@ -124,10 +132,10 @@ fn guarded(arena: &Arena, stage: &Stage, threads: u32, work: u64, kind: Kind) ->
             for _ in 0..work.div_ceil(u64::from(threads)) {
                 take(arena, &waiter, object, number + 1)?;
                 compute(10);
-                match kind {
-                    Kind::Mutex => arena.mutex_unlock(&waiter, object, number + 1).map(drop),
-                    Kind::Semaphore => arena.semaphore_release(&waiter, object, 1).map(drop),
-                    Kind::AutoEvent | Kind::ManualEvent => arena.event_set(&waiter, object).map(drop),
+                match guard {
+                    Guard::Mutex => arena.mutex_unlock(&waiter, object, number + 1).map(drop),
+                    Guard::Semaphore => arena.semaphore_release(&waiter, object, 1).map(drop),
+                    Guard::Event => arena.event_set(&waiter, object).map(drop),
                 }
                 .map_err(io::Error::other)?;
                 compute(20);
