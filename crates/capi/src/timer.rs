@@ -83,7 +83,8 @@ pub unsafe extern "C" fn ntux_timer_read(
         let (arena, manual, signaled) =
             unsafe { (boundary::arena(arena)?, Place::optional(manual)?, Place::optional(signaled)?) };
         // SAFETY: the same.
-        let (flags, due, period) = unsafe { (Place::optional(flags)?, Place::optional(due)?, Place::optional(period)?) };
+        let (flags, due, period) =
+            unsafe { (Place::optional(flags)?, Place::optional(due)?, Place::optional(period)?) };
         let state = arena.with_waiter(|arena, waiter| arena.timer_read(waiter, Object(timer))).map_err(of_object)?;
         manual.put(state.manual.into());
         signaled.put(state.signaled.into());

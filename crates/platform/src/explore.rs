@@ -136,6 +136,8 @@ pub trait Scheduler {
     }
     /// The calling thread has made a claim, and decides it next.
     fn decides_next(&self) {}
+    /// The calling thread has left the queues of its wait, and will begin the wait again.
+    fn steps_aside(&self) {}
     /// Returns whether the deadline of the calling thread's call has passed.
     fn deadline_passed(&self) -> bool {
         false
@@ -218,6 +220,13 @@ pub(crate) fn step(access: Access) {
 pub fn decides_next() {
     if let Some(scheduler) = current() {
         scheduler.decides_next();
+    }
+}
+
+/// Announces that the calling thread has left the queues of its wait, and will begin the wait again.
+pub fn steps_aside() {
+    if let Some(scheduler) = current() {
+        scheduler.steps_aside();
     }
 }
 

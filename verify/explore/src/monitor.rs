@@ -20,6 +20,8 @@ pub enum Event {
     Invoke { thread: ThreadId, call: usize },
     /// It fell asleep: its wait stands in every queue and is not interrupted, or it is satisfied and about to be woken.
     Asleep { thread: ThreadId },
+    /// It leaves the queues in which it slept, to complete what another thread has begun, and begins its wait again.
+    StepsAside { thread: ThreadId },
     /// The deadline of its wait has passed.
     Deadline { thread: ThreadId },
     /// An interrupt begins on it.
@@ -40,6 +42,7 @@ impl Event {
         match self {
             Event::Invoke { thread, .. }
             | Event::Asleep { thread }
+            | Event::StepsAside { thread }
             | Event::Deadline { thread }
             | Event::Interrupt { thread }
             | Event::Interrupted { thread }
@@ -100,9 +103,11 @@ impl Monitor {
             return self.occupied(after);
         }
         let states = match event {
-            Event::Asleep { .. } | Event::Interrupted { .. } | Event::Die { .. } | Event::Return { .. } => {
-                self.closure(before)
-            }
+            Event::Asleep { .. }
+            | Event::StepsAside { .. }
+            | Event::Interrupted { .. }
+            | Event::Die { .. }
+            | Event::Return { .. } => self.closure(before),
             _ => before,
         };
         let set = self.states(states).iter().flat_map(|state| self.apply(state.clone(), event)).collect();
@@ -134,6 +139,7 @@ impl Monitor {
             Event::Invoke { thread, call } => state.invoke(thread, self.calls[call].clone()),
             Event::Asleep { thread } if !may_sleep(&state, thread) => return vec![],
             Event::Asleep { .. } => {}
+            Event::StepsAside { thread } => return state.begin_again(thread).into_iter().collect(),
             Event::Deadline { thread } => state.deadline(thread),
             Event::Interrupt { thread } => state.interrupt(thread),
             Event::Interrupted { thread } => return state.leave_queues(thread),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The state of an object, and what a thread waits for, as several subcommands say it; the JSON has this shape.
 
-use ntux_sync::{Due, Kind};
 use ntux_sync::inspect::{Mode, Value, WaitView};
+use ntux_sync::{Due, Kind};
 use serde::Serialize;
 
 use super::scene::Owners;

@@ -4,9 +4,9 @@
 use crate::arena::Arena;
 use crate::kind::{Kind, Signal};
 use crate::protocol::signal::{at_once, read, signal};
+use crate::protocol::timer;
 use crate::protocol::waiter::Waiter;
 use crate::spec::{Event, Mutex, Semaphore, Value};
-use crate::protocol::timer;
 use crate::{Due, Error, MutexState, Object, Result, TimerState};
 
 impl Arena {

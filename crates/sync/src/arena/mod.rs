@@ -17,9 +17,9 @@ pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
-pub(crate) mod schedules;
 #[cfg(ntux_explore)]
 mod scarce;
+pub(crate) mod schedules;
 pub(crate) mod wait_set;
 
 pub(crate) mod descriptor;

@@ -265,13 +265,8 @@ pub(crate) const NAME: &[Bits] = &[
 ];
 pub(crate) const NAME_HEAD: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32), bits("place", 64, 8)];
 /// Beside an object that is a timer.
-pub(crate) const SCHEDULE: &[Bits] = &[
-    bits("number", 0, 21),
-    bits("turn", 21, 2),
-    bits("period", 23, 41),
-    bits("due", 64, 62),
-    bits("clock", 126, 2),
-];
+pub(crate) const SCHEDULE: &[Bits] =
+    &[bits("number", 0, 21), bits("turn", 21, 2), bits("period", 23, 41), bits("due", 64, 62), bits("clock", 126, 2)];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];

@@ -13,8 +13,8 @@ use crate::format::limits::{CHUNK_USED, INLINE_USED};
 use crate::format::mark::Mark;
 use crate::format::meta::{Meta, SlotState};
 use crate::format::object_word::{Claimant, ObjectWord};
-use crate::format::waiter_word::{WaiterState, WaiterWord};
 use crate::format::schedule::Schedule;
+use crate::format::waiter_word::{WaiterState, WaiterWord};
 use crate::kind::{Kind, timer};
 use crate::{Object, TimerState, spec};
 

@@ -268,7 +268,9 @@ impl Request {
     /// The object that it is about; none if it is rubbish.
     pub fn object(self) -> Option<Object> {
         match self {
-            Request::Set(object) | Request::Reset(object) | Request::Pulse(object) | Request::Fire(object) => Some(object),
+            Request::Set(object) | Request::Reset(object) | Request::Pulse(object) | Request::Fire(object) => {
+                Some(object)
+            }
             Request::Release(object, _) | Request::Unlock(object, _) | Request::Kill(object, _) => Some(object),
             Request::Rubbish => None,
         }

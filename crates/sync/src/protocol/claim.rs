@@ -263,8 +263,7 @@ fn settled(
 ) -> Result<Unclaimed> {
     let (kind, seen) = (slot.kind(), found.word);
     let claimed_slot = arena.waiter_slot(claimed).ok_or(Error::Corrupt)?;
-    let granted = found.granted
-        || decide(arena, waiter, claimed_slot, index, kind, seen)? == Verdict::Granted;
+    let granted = found.granted || decide(arena, waiter, claimed_slot, index, kind, seen)? == Verdict::Granted;
     // If the claim was refused, the signature is that of another operation.
     let by = if granted { found.by.or(|| marks::who_signed(claimed_slot, seen.tag())) } else { found.by };
     let next = marks::offered(by, kind, seen.unclaimed());
@@ -330,7 +329,7 @@ fn decide(
                 }
                 if !planted(Bug::SettleWake) {
                     // C3
-                    pay(arena, waiter, slot, seen, wakes_itself);
+                    pay(arena, waiter, slot, seen);
                 }
                 return Ok(Verdict::Granted);
             }
@@ -448,27 +447,17 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// Sends the wake that a satisfied waiter is owed, if any. `wakes_itself`: as in [`Decision::prepare`].
-pub(crate) fn pay(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord, wakes_itself: bool) {
+/// Sends the wake that a satisfied waiter is owed, if any. The kernel need not know: until the wake was sent, the word says that it is owed.
+pub(crate) fn pay(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: WaiterWord) {
     if !seen.is_owed() {
         return;
     }
     // A thread that reads its own word is awake.
-    if wakes_itself {
+    if !waiter.is_at(slot) {
         futex::wake(slot.word.futex_address(), 1);
-    } else if !waiter.is_at(slot) {
-        wake(arena, waiter, slot);
+        observe::wakes_again(arena, slot);
     }
     slot.exchange(seen, seen.paid());
-}
-
-fn wake(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot) {
-    waiter.step_aside();
-    let robust = waiter.robust();
-    let owed = robust.owe(slot.word.futex_address());
-    futex::wake(slot.word.futex_address(), 1);
-    robust.forget(owed);
-    observe::wakes_again(arena, slot);
 }
 
 /// C4: a waiter is passed over here, at the object `index`, because another operation has satisfied it. Completes that

@@ -76,7 +76,8 @@ pub(crate) fn cancel(arena: &Arena, waiter: &Waiter, object: Object) -> Result<(
 fn turn(arena: &Arena, waiter: &Waiter, object: Object, next: impl Fn(Schedule) -> Schedule) -> Result<()> {
     waiter.budget.renew();
     while waiter.budget.round() {
-        let InTime { place, schedule, .. } = up_to_date(arena, waiter, object)?.ok_or_else(|| missing(arena, object))?;
+        let InTime { place, schedule, .. } =
+            up_to_date(arena, waiter, object)?.ok_or_else(|| missing(arena, object))?;
         // I-timer-1
         if place.exchange(schedule, next(schedule)) {
             return up_to_date(arena, waiter, object).map(drop);

@@ -61,7 +61,12 @@ pub(crate) fn wait_any(
 }
 
 #[inline(never)]
-pub(super) fn wait_any_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
+pub(super) fn wait_any_slowly(
+    arena: &Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    deadline: Deadline,
+) -> Result<Satisfied> {
     waiter.budget.renew();
     let (mut begins, mut queueing) = (true, Queueing::new(check(arena, request)?));
     while waiter.budget.round() {

@@ -162,6 +162,8 @@ impl Waiter {
     pub(crate) fn step_aside(&self) {
         if self.active.is_raised() && self.withdraw_current() {
             self.stepped_aside.set(true);
+            #[cfg(ntux_explore)]
+            ntux_platform::explore::steps_aside();
         }
     }
 

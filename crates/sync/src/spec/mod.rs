@@ -247,7 +247,9 @@ impl State {
 
     /// The same, but this timer has fired; none if it is none, or not due.
     fn fired(&self, object: Id) -> Option<State> {
-        if !self.is_open(object) || !matches!(&self.objects[object].value, Value::Timer(timer) if timer.is_due(self.now)) {
+        if !self.is_open(object)
+            || !matches!(&self.objects[object].value, Value::Timer(timer) if timer.is_due(self.now))
+        {
             return None;
         }
         let mut state = self.clone();
@@ -336,6 +338,16 @@ impl State {
             state
         };
         vec![satisfied_by(Vec::new()), satisfied_by(signalers)]
+    }
+
+    /// The thread has slept, and now leaves its queues to complete what another thread has begun; it begins its wait again. None if the
+    /// wait is satisfied.
+    pub fn begin_again(&self, thread: ThreadId) -> Option<State> {
+        let mut state = self.clone();
+        state.leave(thread);
+        let Phase::Running(running) = &mut state.threads[thread].phase else { return None };
+        running.position = 0;
+        Some(state)
     }
 
     /// The interrupt is over.

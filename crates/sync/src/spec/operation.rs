@@ -9,34 +9,98 @@ use crate::{MutexState, Result, Satisfied};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[allow(missing_docs, reason = "the names are those of the interface")]
 pub enum Operation {
-    SemaphoreCreate { count: u32, max: u32 },
-    SemaphoreRelease { object: Id, units: u32 },
-    SemaphoreRead { object: Id },
-    MutexCreate { owner: u32, count: u32 },
-    MutexUnlock { object: Id, owner: u32 },
-    MutexKill { object: Id, owner: u32 },
-    MutexRead { object: Id },
-    EventCreate { manual: bool, signaled: bool },
-    EventSet { object: Id },
-    EventReset { object: Id },
-    EventPulse { object: Id },
-    EventRead { object: Id },
-    TimerCreate { manual: bool },
-    TimerSet { object: Id, due: u64, period: u64 },
-    TimerCancel { object: Id },
-    TimerRead { object: Id },
+    SemaphoreCreate {
+        count: u32,
+        max: u32,
+    },
+    SemaphoreRelease {
+        object: Id,
+        units: u32,
+    },
+    SemaphoreRead {
+        object: Id,
+    },
+    MutexCreate {
+        owner: u32,
+        count: u32,
+    },
+    MutexUnlock {
+        object: Id,
+        owner: u32,
+    },
+    MutexKill {
+        object: Id,
+        owner: u32,
+    },
+    MutexRead {
+        object: Id,
+    },
+    EventCreate {
+        manual: bool,
+        signaled: bool,
+    },
+    EventSet {
+        object: Id,
+    },
+    EventReset {
+        object: Id,
+    },
+    EventPulse {
+        object: Id,
+    },
+    EventRead {
+        object: Id,
+    },
+    TimerCreate {
+        manual: bool,
+    },
+    TimerSet {
+        object: Id,
+        due: u64,
+        period: u64,
+    },
+    TimerCancel {
+        object: Id,
+    },
+    TimerRead {
+        object: Id,
+    },
     /// No call: so much time passes.
-    Pass { time: u64 },
-    Close { object: Id },
-    Adopt { object: Id },
-    Hold { object: Id },
-    Release { object: Id },
-    MakePermanent { object: Id },
-    MakeTemporary { object: Id },
-    CreateNamed { name: Name, value: Value },
-    OpenNamed { name: Name, like: Value },
-    BuryThread { thread: ThreadId },
-    BuryProcess { thread: ThreadId },
+    Pass {
+        time: u64,
+    },
+    Close {
+        object: Id,
+    },
+    Adopt {
+        object: Id,
+    },
+    Hold {
+        object: Id,
+    },
+    Release {
+        object: Id,
+    },
+    MakePermanent {
+        object: Id,
+    },
+    MakeTemporary {
+        object: Id,
+    },
+    CreateNamed {
+        name: Name,
+        value: Value,
+    },
+    OpenNamed {
+        name: Name,
+        like: Value,
+    },
+    BuryThread {
+        thread: ThreadId,
+    },
+    BuryProcess {
+        thread: ThreadId,
+    },
     Wait(Wait),
 }
 

@@ -226,6 +226,16 @@ impl Scheduler for Seam {
         });
     }
 
+    fn steps_aside(&self) {
+        self.with(|run| {
+            run.settle();
+            let Some(thread) = run.running else { return };
+            if std::mem::take(&mut run.threads[thread].slept_in_call) {
+                run.event(Event::StepsAside { thread });
+            }
+        });
+    }
+
     fn deadline_passed(&self) -> bool {
         self.before(Access::Clock);
         self.learn(|run| run.running.is_some_and(|thread| run.threads[thread].deadline_passed))

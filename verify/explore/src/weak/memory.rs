@@ -135,7 +135,7 @@ impl Memory {
             | Event::Die { thread, .. } => {
                 self.published.join(&self.threads[thread]);
             }
-            Event::Deadline { .. } | Event::Resume { .. } => {}
+            Event::StepsAside { .. } | Event::Deadline { .. } | Event::Resume { .. } => {}
         }
     }
 

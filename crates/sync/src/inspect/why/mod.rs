@@ -35,8 +35,8 @@ mod stuck;
 use std::collections::{HashMap, HashSet};
 
 use super::{Claim, Given, LastBy, Life, Mode, ObjectView, Request, Snapshot, Value, WaitState, WaitView, WaiterView};
-use crate::{Object, TimerState};
 use crate::spec;
+use crate::{Object, TimerState};
 use stuck::Stuck;
 
 /// What is known of a thread besides what the arena says.

@@ -56,7 +56,7 @@ pub(super) fn attempt(arena: &Arena, waiter: &Waiter, seen: Admission) -> Result
         (WaiterState::Satisfied, _) if same_epoch => {
             let taken = word.argument() == EVERYTHING;
             if taken {
-                pay(arena, waiter, candidate, word, is_firing(arena, seen));
+                pay(arena, waiter, candidate, word);
             } else {
                 finish_elsewhere(arena, waiter, EVERYTHING, word);
             }
