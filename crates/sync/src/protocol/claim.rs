@@ -49,7 +49,7 @@
 //! | --- | --- |
 //! | claim | the next thread that touches the object decides and settles; until then the operation has not happened. A signaler decides within some ten instructions ([`put`]), and a test counts them |
 //! | decide | the kernel sends the wake, if the thread died (`ntux_platform::robust`); if it is stopped, the wake is late until any operation touches this object or another one of the waiter (C4) |
-//! | wake | the next thread that touches the object settles |
+//! | wake | the next thread that touches the object settles. (Who sends a wake again, for an operation that stopped there, needs no will: the word says that it is owed until it was sent) |
 //! | a waiter, while it waits | the kernel marks its word: it is no longer in any queue |
 //!
 //! # Proof

@@ -39,6 +39,7 @@
 //! * A signal-and-wait is a signal, then a wait ([`SignalAndWait`]): two operations, between which other threads may step.
 //! * A timer that is due fires at any step ([`State::fires`]), and before an operation that names it. A firing offers the timer like a
 //!   signal. The deadline of a wait may end it first. A closed timer does not fire.
+//! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
 
 mod event;
 mod holds;
@@ -341,8 +342,13 @@ impl State {
     }
 
     /// The thread has slept, and now leaves its queues to complete what another thread has begun; it begins its wait again. None if the
-    /// wait is satisfied.
+    /// wait is satisfied, or nobody has begun anything.
     pub fn begin_again(&self, thread: ThreadId) -> Option<State> {
+        let has_begun =
+            |other: &Thread| matches!(&other.phase, Phase::Running(running) if running.operation.wait().is_none());
+        if !self.threads.iter().any(has_begun) {
+            return None;
+        }
         let mut state = self.clone();
         state.leave(thread);
         let Phase::Running(running) = &mut state.threads[thread].phase else { return None };

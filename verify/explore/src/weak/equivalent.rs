@@ -186,6 +186,7 @@ const EQUIVALENT: &[Equivalent] = &[
         accesses: &[
             ("admission::replace", Some("refused exchange: relaxed")),
             ("object_word::exchange", Some("refused exchange: relaxed")),
+            ("schedules::exchange", Some("refused exchange: relaxed")),
             ("holds::exchange_holds", Some("refused exchange: relaxed")),
             ("holds::share", Some("refused exchange: relaxed")),
             ("holds::end_unshared", Some("refused exchange: relaxed")),
