@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use libloading::Library;
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    Clock, Deadline, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, Errno, Event, Face, Mutex, Name, New, Object, Outcome, POISON,
-    Satisfied, Semaphore, Timer, Wait,
+    Clock, Deadline, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, Errno, Event, Face, Mutex, Name, New, Object, Outcome,
+    POISON, Satisfied, Semaphore, Timer, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};

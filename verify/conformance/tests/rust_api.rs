@@ -7,7 +7,8 @@ use std::time::Duration;
 use ntux::{Arena, Capacity, Deadline, Reset};
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    self, Clock, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Timer, Wait,
+    self, Clock, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Timer,
+    Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 

@@ -7,6 +7,7 @@ use ntux_platform::explore::plant_hasty_loads;
 use ntux_sync::planted::{self, Bug};
 
 use crate::catalogue;
+use crate::histories::generator::TIMED;
 use crate::program::Program;
 use crate::search::{self, Bounds, Report};
 
@@ -145,14 +146,14 @@ pub const PLANTED: &[Planted] = &[
     planted("holdunburied", Bug::HoldUnburied, Found::Exhaustively("hold-heir-stranger", 1)),
     planted("reclaimsonce", Bug::ReclaimsOnce, Found::Exhaustively("hold-room", 2)),
     planted("burialwaitedfor", Bug::BurialWaitedFor, Found::Exhaustively("hold-room", 2)),
-    planted("dueunseen", Bug::DueUnseen, Found::Exhaustively("due-poll", 1)),
-    planted("armuntold", Bug::ArmUntold, Found::Exhaustively("due-arm", 1)),
+    planted("dueunseen", Bug::DueUnseen, Found::Exhaustively("due-poll", 1)).by_histories(TIMED + 2),
+    planted("armuntold", Bug::ArmUntold, Found::Exhaustively("due-arm", 1)).by_histories(TIMED + 287),
     planted("armbeforetelling", Bug::ArmBeforeTelling, Found::Exhaustively("due-d-untold", 1)),
-    planted("sooneruntold", Bug::SoonerUntold, Found::Exhaustively("due-sooner", 1)),
+    planted("sooneruntold", Bug::SoonerUntold, Found::Exhaustively("due-sooner", 1)).by_histories(TIMED + 890),
     planted("stirredunwoken", Bug::StirredUnwoken, Found::Exhaustively("due-d-untold", 1)),
-    planted("parklate", Bug::ParkLate, Found::Exhaustively("due-arm", 1)),
-    planted("sleepson", Bug::SleepsOn, Found::Exhaustively("due-one", 1)),
-    planted("firesaside", Bug::FiresAside, Found::Exhaustively("due-place", 2)),
+    planted("parklate", Bug::ParkLate, Found::Exhaustively("due-arm", 1)).by_histories(TIMED + 890),
+    planted("sleepson", Bug::SleepsOn, Found::Exhaustively("due-one", 1)).by_histories(TIMED + 49),
+    planted("firesaside", Bug::FiresAside, Found::Exhaustively("due-place", 2)).by_histories(TIMED + 7),
     Planted {
         name: "hastyload",
         broken: Broken::Load,

@@ -308,7 +308,9 @@ impl<'a> Performer<'a> {
                 arena.event_read(waiter, object(number)).map(|(manual, signaled)| Answer::Event(manual, signaled))
             }
             Operation::Arm(number) => arena.timer_set(waiter, object(number), LONG_AGO, 0).map(|()| Answer::Done),
-            Operation::ArmForLater(number) => arena.timer_set(waiter, object(number), FAR_OFF, 0).map(|()| Answer::Done),
+            Operation::ArmForLater(number) => {
+                arena.timer_set(waiter, object(number), FAR_OFF, 0).map(|()| Answer::Done)
+            }
             Operation::Disarm(number) => arena.timer_cancel(waiter, object(number)).map(|()| Answer::Done),
             Operation::ReadTimer(number) => arena
                 .timer_read(waiter, object(number))

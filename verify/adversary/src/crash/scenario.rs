@@ -362,7 +362,13 @@ impl Scenario {
                     operations.extend([ReadEvent(object), Set(object), poll(object), Pulse(object), Reset(object)]);
                 }
                 New::Timer { .. } => {
-                    operations.extend([ReadTimer(object), Arm(object), poll(object), ArmForLater(object), Disarm(object)]);
+                    operations.extend([
+                        ReadTimer(object),
+                        Arm(object),
+                        poll(object),
+                        ArmForLater(object),
+                        Disarm(object),
+                    ]);
                 }
             }
         }

@@ -201,9 +201,7 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
             Operation::Create(New::Event { manual, signaled }) => {
                 (functions.event_create)(handle, u32::from(*manual), u32::from(*signaled), object)
             }
-            Operation::Create(New::Timer { manual }) => {
-                (functions.timer_create)(handle, u32::from(*manual), object)
-            }
+            Operation::Create(New::Timer { manual }) => (functions.timer_create)(handle, u32::from(*manual), object),
             Operation::TimerSet(object, clock, after_us, period_us) => {
                 let flags = match clock {
                     Clock::Monotonic => 4,

@@ -34,7 +34,11 @@ pub(super) fn timers() -> Vec<Program> {
         Program::new("due-cancel-arm", &[once()], &[&[any(&[0])], &[cancel(0), arm(0, SOON, 0)], &[pass(SOON)]]),
         Program::new("due-read", &[again()], &[&[query(), query()], &[pass(SOON), poll(&[0])]]),
         Program::new("due-manual", &[manual_armed(SOON, 0)], &[&[any(&[0])], &[any(&[0])], &[pass(SOON)]]),
-        Program::new("due-manual-arm", &[manual_timer()], &[&[any(&[0])], &[any(&[0])], &[arm(0, 1_000, 0), pass(SOON)]]),
+        Program::new(
+            "due-manual-arm",
+            &[manual_timer()],
+            &[&[any(&[0])], &[any(&[0])], &[arm(0, 1_000, 0), pass(SOON)]],
+        ),
         Program::new(
             "due-manual-again",
             &[manual_armed(SOON, 0)],
@@ -42,7 +46,11 @@ pub(super) fn timers() -> Vec<Program> {
         ),
         Program::new("due-any", &[once(), no.clone()], &[&[any(&[0, 1])], &[pass(SOON)], &[set(1)]]),
         Program::new("due-any-2nd", &[no.clone(), once()], &[&[any(&[0, 1])], &[pass(SOON)], &[pulse(0)]]),
-        Program::new("due-two", &[once(), armed(2 * SOON, 0)], &[&[any(&[0, 1]), any(&[0, 1])], &[pass(SOON), pass(SOON)]]),
+        Program::new(
+            "due-two",
+            &[once(), armed(2 * SOON, 0)],
+            &[&[any(&[0, 1]), any(&[0, 1])], &[pass(SOON), pass(SOON)]],
+        ),
         Program::new("due-order", &[once(), no.clone()], &[&[any(&[0])], &[any(&[0, 1])], &[pass(SOON)], &[set(1)]]),
         Program::new(
             "due-place",
@@ -68,7 +76,8 @@ pub(super) fn deaths() -> Vec<Program> {
             .mortal(0),
         Program::new("due-d-untold", &[timer()], &[&[arm(0, SOON, 0)], &[any(&[0])], &[read(0, &timer()), pass(SOON)]])
             .mortal(0),
-        Program::new("due-d-arm-2w", &[timer()], &[&[arm(0, SOON, 0), pass(SOON)], &[any(&[0])], &[timed(&[0])]]).mortal(0),
+        Program::new("due-d-arm-2w", &[timer()], &[&[arm(0, SOON, 0), pass(SOON)], &[any(&[0])], &[timed(&[0])]])
+            .mortal(0),
         Program::new("due-d-told", &[timer()], &[&[arm(0, SOON, 0)], &[any(&[0])], &[timed(&[0])], &[pass(SOON)]])
             .mortal(0)
             .mortal(1),
@@ -77,8 +86,12 @@ pub(super) fn deaths() -> Vec<Program> {
             .mortal(0),
         Program::new("due-d-poll", &[once()], &[&[poll(&[0])], &[any(&[0])], &[pass(SOON)]]).mortal(0),
         Program::new("due-d-all", &[once(), auto(true)], &[&[all(&[0, 1])], &[all(&[0, 1])], &[pass(SOON)]]).mortal(0),
-        Program::new("due-d-manual", &[manual_armed(SOON, 0)], &[&[any(&[0])], &[any(&[0])], &[any(&[0])], &[pass(SOON)]])
-            .mortal(0),
+        Program::new(
+            "due-d-manual",
+            &[manual_armed(SOON, 0)],
+            &[&[any(&[0])], &[any(&[0])], &[any(&[0])], &[pass(SOON)]],
+        )
+        .mortal(0),
         Program::new("due-d-cancel", &[once()], &[&[cancel(0)], &[timed(&[0])], &[pass(SOON)]]).mortal(0),
         Program::new("due-d-torn", &[timer()], &[&[arm(0, SOON, 0)], &[timed(&[0])], &[pass(SOON)]]).mortal(0).torn(),
     ]

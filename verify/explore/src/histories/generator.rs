@@ -4,9 +4,9 @@
 use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, ThreadId, Value};
 
 use crate::program::{
-    Call, Program, abandoned, adopt, all, any, arm, armed, auto, cancel, close, create_auto, create_mutex, create_named,
-    create_sem, hold, kill, manual, manual_armed, manual_timer, mutex, open, pass, permanent, pulse, read, rel, release,
-    reset, sem, set, temporary, timer, unlock,
+    Call, Program, abandoned, adopt, all, any, arm, armed, auto, cancel, close, create_auto, create_mutex,
+    create_named, create_sem, hold, kill, manual, manual_armed, manual_timer, mutex, open, pass, permanent, pulse,
+    read, rel, release, reset, sem, set, temporary, timer, unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;

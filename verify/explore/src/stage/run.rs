@@ -31,7 +31,11 @@ pub(super) enum Status {
     BetweenCalls,
     BeforeAccess,
     /// `due_ns`: it also wakes when the clock has this time.
-    Asleep { address: usize, has_deadline: bool, due_ns: Option<u64> },
+    Asleep {
+        address: usize,
+        has_deadline: bool,
+        due_ns: Option<u64>,
+    },
     Finished,
     Dead,
 }
@@ -237,9 +241,8 @@ impl Run {
     }
 
     pub(super) fn sleepers(&self, frozen: &[ThreadId]) -> Vec<ThreadId> {
-        let asleep = |thread: &ThreadId| {
-            matches!(self.threads[*thread].status, Status::Asleep { .. }) && !self.is_due(*thread)
-        };
+        let asleep =
+            |thread: &ThreadId| matches!(self.threads[*thread].status, Status::Asleep { .. }) && !self.is_due(*thread);
         (0..self.threads.len()).filter(asleep).filter(|thread| !frozen.contains(thread)).collect()
     }
 
