@@ -121,10 +121,34 @@ static ntux_object journal(void)
     return mutex;
 }
 
+/* Does the work every millisecond, until it is told to stop. Returns how often it did. */
+static unsigned each_ms(ntux_object stop, void (*work)(void))
+{
+    uint64_t ms = 1000000;
+    ntux_object tick;
+    unsigned done = 0;
+
+    check("timer", ntux_timer_create(arena, 0, &tick));
+    check("set", ntux_timer_set(arena, tick, NTUX_RELATIVE, ms, ms));
+    while (get_or_stop(tick, stop, 1) == GOT) {
+        work();
+        done++;
+    }
+    check("release", ntux_object_release(arena, tick));
+    return done;
+}
+
 static struct queue queue;
 static struct condition condition;
 static int ready, seen;
-static ntux_object stop, never;
+static ntux_object stop, never, enough;
+static unsigned ticks;
+
+static void tick(void)
+{
+    if (++ticks == 5)
+        check("enough", ntux_event_set(arena, enough, NULL));
+}
 
 static void *consumer(void *argument)
 {
@@ -157,7 +181,7 @@ int main(void)
     pthread_t consumes, waits[3];
     uint32_t owners[3] = {3, 4, 5};
     void *sum, *result;
-    int i, stopped = 0, locked, same;
+    int i, stopped = 0, locked, same, ticked;
 
     check("arena", ntux_arena_create(1024, 64, &arena));
     queue_init(&queue);
@@ -186,6 +210,9 @@ int main(void)
     printf("%d saw the condition, %d were told to stop\n", seen, stopped);
     same = journal() == journal();
     printf("its name leads to one mutex: %s\n", same ? "yes" : "no");
+    check("event", ntux_event_create(arena, 1, 0, &enough));
+    ticked = each_ms(enough, tick) == ticks && ticks >= 5;
+    printf("the tick came until it was enough: %s\n", ticked ? "yes" : "no");
     check("detach", ntux_arena_detach(arena));
-    return (long)sum == 500500 && seen == 3 && stopped == 3 && locked == -ETIMEDOUT && same ? 0 : 1;
+    return (long)sum == 500500 && seen == 3 && stopped == 3 && locked == -ETIMEDOUT && same && ticked ? 0 : 1;
 }
