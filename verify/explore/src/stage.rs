@@ -280,7 +280,7 @@ impl Stage {
         let is_due = |stage: &Self, thread: ThreadId| stage.seam.with(|run| run.is_due(thread));
         let due = |stage: &Self| (0..observer).find(|&thread| !frozen.contains(&thread) && is_due(stage, thread));
         let live = |stage: &Self, thread: &ThreadId| !frozen.contains(thread) && stage.runnable(*thread);
-        // Who sleeps until a time that has come needs nobody to wake.
+        // A thread that sleeps until a time that has come needs nobody to wake.
         while let Some(thread) = due(self).or_else(|| (0..observer).find(|thread| live(self, thread))) {
             let order = if is_due(self, thread) { Order::DeadlinePassed } else { Order::Go };
             self.resume(thread, order);

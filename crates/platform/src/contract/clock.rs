@@ -97,7 +97,7 @@ impl Due {
     }
 
     /// Until when the kernel can sleep for it. It has no sleep by boot time; the wall clock goes on while the machine sleeps, too, so what
-    /// is left is counted on that one. Whoever wakes must ask again.
+    /// is left is counted on that one. A thread that wakes must ask again.
     pub fn deadline(self) -> Deadline {
         match self.clock {
             Clock::Monotonic => Deadline::Monotonic(self.at_ns),

@@ -101,7 +101,7 @@ pub(crate) fn state(kind: Kind, word: ObjectWord, schedule: Schedule) -> Option<
     Some(TimerState { manual, signaled, due: schedule.due(), period_ns: schedule.period_us() * NS_PER_US })
 }
 
-/// Whether it is signaled. When it is due is in its schedule.
+/// What the word alone says of it: if it is signaled. Its schedule has the due time.
 pub(super) fn value(word: ObjectWord, manual: bool) -> Option<spec::Timer> {
     (word.value() >> NUMBER_SHIFT <= NUMBER_MASK).then(|| spec::Timer::unarmed(manual, is_signaled(word)))
 }

@@ -2,8 +2,8 @@
 //! Timers: who fires them, and until when a thread sleeps that waits for one.
 //!
 //! # Role
-//! No thread has the task to fire a timer: whoever waits for it sleeps until it is due at most, and fires it then. Whoever else
-//! looks at it when it is due fires it, too. `docs/internals/timers.md` has the pictures, the transitions, the orders, and what
+//! No thread has the task to fire a timer: whoever waits for it sleeps until it is due at most, and fires it then. Any other
+//! thread that looks at it when it is due fires it, too. `docs/internals/timers.md` has the pictures, the transitions, the orders, and what
 //! each death leaves behind. The words: [`crate::format::schedule`], [`crate::kind::timer`].
 //!
 //! # Invariants
