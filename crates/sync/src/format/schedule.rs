@@ -6,7 +6,6 @@ use ntux_platform::clock::{Clock, Due};
 
 use super::fields::{Bits, SCHEDULE, part};
 use crate::planted::{Bug, planted};
-use crate::spec;
 
 const NUMBER: Bits = part(SCHEDULE, "number");
 const TURN: Bits = part(SCHEDULE, "turn");
@@ -79,7 +78,10 @@ impl Schedule {
     /// The next turn: it fires, at this time of its clock.
     pub(crate) fn fired(self, now_ns: u64) -> Schedule {
         let next = |due: Due| {
-            let at_ns = spec::next_due(due.at_ns, self.period_us() * NS_PER_US, now_ns)?;
+            let period_ns = self.period_us() * NS_PER_US;
+            // Due times that have passed since are none of their own.
+            let passed = now_ns.saturating_sub(due.at_ns).checked_div(period_ns)?;
+            let at_ns = due.at_ns.checked_add(period_ns.checked_mul(passed + 1)?)?;
             (at_ns <= DUE_MAX).then_some(Due { at_ns, ..due })
         };
         let due = self.due().and_then(next);

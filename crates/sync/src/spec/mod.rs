@@ -60,7 +60,6 @@ pub use operation::{Answer, Operation, Outcome};
 pub use semaphore::Semaphore;
 pub use signal_and_wait::SignalAndWait;
 pub use timer::Timer;
-pub(crate) use timer::next_due;
 pub use value::Value;
 pub use wait::Wait;
 

@@ -54,7 +54,7 @@ impl Timer {
 }
 
 /// The first due time after now of a timer that was due at `due`; none if it fires once.
-pub(crate) fn next_due(due: u64, period: u64, now: u64) -> Option<u64> {
+fn next_due(due: u64, period: u64, now: u64) -> Option<u64> {
     let missed = now.saturating_sub(due).checked_div(period)?;
     due.checked_add(period.checked_mul(missed + 1)?)
 }
