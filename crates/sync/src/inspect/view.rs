@@ -141,9 +141,11 @@ impl<'a> Look<'a> {
 
     /// The schedule of a timer; that of one that is not armed, if it has no memory.
     pub fn schedule(&self, index: u32) -> Schedule {
+        if !self.is_object(index) {
+            return Schedule::default();
+        }
         // SAFETY: the layout has `capacity.objects` words here, 16-byte aligned.
-        let word: Option<&Word128> =
-            if self.is_object(index) { unsafe { self.at(self.view.layout.schedules, index) } } else { None };
+        let word: Option<&Word128> = unsafe { self.at(self.view.layout.schedules, index) };
         word.map_or(Schedule::default(), |word| Schedule(word.load()))
     }
 
