@@ -17,6 +17,8 @@ pub(crate) mod observed;
 pub(crate) mod shared;
 #[cfg(linux_calls)]
 pub(crate) mod system_calls;
+#[cfg(linux_calls)]
+pub(crate) mod timers;
 pub(crate) mod uncontended;
 pub(crate) mod yardsticks;
 

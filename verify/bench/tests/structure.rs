@@ -86,7 +86,7 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 8] = [
 ];
 
 /// The rows of one peer only: group, scenario, peer.
-const SINGLE: [(&str, &str, &str); 18] = [
+const SINGLE: [(&str, &str, &str); 22] = [
     ("contended", "mutex lock + unlock, two threads", "adaptive futex"),
     ("contended", "ping-pong round trip, two processes", "adaptive futex"),
     ("contended", "mutex lock + unlock, two threads", "parking_lot"),
@@ -102,6 +102,10 @@ const SINGLE: [(&str, &str, &str); 18] = [
     ("growth", "named open + close", "shm_open + pthread"),
     ("growth", "named open + close, another process has it", "ntux Rust"),
     ("growth", "named open + close, another process has it", "shm_open + pthread"),
+    ("growth", "arm + cancel a timer, 10,000 are armed", "ntux Rust"),
+    ("growth", "arm + cancel a timer, 10,000 are armed", "timerfd"),
+    ("growth", "arm a timer for 100 us + wait for it", "ntux Rust"),
+    ("growth", "arm a timer for 100 us + wait for it", "timerfd"),
     ("foreign", "ioctl of a socket", "without ntux"),
     ("foreign", "fcntl of a socket", "without ntux"),
     ("foreign", "close of a socket's duplicate", "without ntux"),
