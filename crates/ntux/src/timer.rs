@@ -58,8 +58,7 @@ impl Timer {
     /// Any thread; not in a signal handler. `NtCreateTimer` with a name and `OBJ_OPENIF`.
     pub fn create_named(arena: &Arena, name: Name<'_>, reset: Reset) -> Result<(Timer, bool)> {
         let new = New::Timer { manual: reset == Reset::Manual };
-        let named = arena.with_waiter(|arena, waiter| arena.create_named(waiter, name, new))?;
-        let (handle, existed) = Handle::named(arena, named)?;
+        let (handle, existed) = Handle::create_named(arena, name, new)?;
         Ok((Timer { handle }, existed))
     }
 
@@ -72,8 +71,7 @@ impl Timer {
     ///
     /// Any thread; not in a signal handler. `NtOpenTimer`.
     pub fn open_named(arena: &Arena, name: Name<'_>) -> Result<Timer> {
-        let object = arena.core().open_named(name, Kind::SyncTimer)?;
-        Ok(Timer { handle: Handle::owning(arena, object)? })
+        Ok(Timer { handle: Handle::open_named(arena, name, Kind::SyncTimer)? })
     }
 
     /// The timer that another process knows as `object`.
