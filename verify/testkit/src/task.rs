@@ -30,7 +30,7 @@ pub struct Asleep {
     /// The number of the system call in which it sleeps.
     pub call: u64,
     /// The first arguments of the call.
-    pub arguments: [u64; 3],
+    pub arguments: [u64; 4],
     switches: u64,
 }
 
@@ -43,6 +43,14 @@ pub enum FutexWait {
     Sound,
     /// Asleep although the word has changed since: somebody owes it a wake.
     Owed,
+}
+
+impl Asleep {
+    /// Returns true if it waits as ntux and Rust's library do.
+    fn is_futex_wait(&self) -> bool {
+        const COMMAND: u64 = libc::FUTEX_CMD_MASK as u32 as u64;
+        self.call == libc::SYS_futex as u64 && self.arguments[1] & COMMAND == libc::FUTEX_WAIT_BITSET as u64
+    }
 }
 
 impl Task {
@@ -89,19 +97,30 @@ impl Task {
 
     /// Returns whether it sleeps on a futex, and whether it is owed a wake.
     pub fn futex_wait(&self) -> FutexWait {
-        const WAIT_BITSET: u64 = libc::FUTEX_WAIT_BITSET as u64;
-        const COMMAND: u64 = libc::FUTEX_CMD_MASK as u32 as u64;
-        let Some(before) = self.asleep() else { return FutexWait::No };
-        let [address, operation, expected] = before.arguments;
-        if before.call != libc::SYS_futex as u64 || operation & COMMAND != WAIT_BITSET {
-            return FutexWait::No;
-        }
-        let word = self.word_at(address);
+        let Some(before) = self.asleep().filter(Asleep::is_futex_wait) else { return FutexWait::No };
+        let [address, _, expected, _] = before.arguments;
+        let word = self.memory_at(address).map(u32::from_ne_bytes);
         match (self.asleep() == Some(before), word == Some(expected as u32)) {
             (false, _) => FutexWait::No,
             (true, true) => FutexWait::Sound,
             (true, false) => FutexWait::Owed,
         }
+    }
+
+    /// Returns until when it sleeps on a futex, in nanoseconds of the monotonic clock; the largest number if it has no deadline. `None`:
+    /// it does not sleep on a futex, or its deadline is on another clock.
+    pub fn sleeps_until(&self) -> Option<u64> {
+        let before = self.asleep().filter(Asleep::is_futex_wait)?;
+        let [_, operation, _, deadline] = before.arguments;
+        if deadline == 0 {
+            return Some(u64::MAX);
+        }
+        let until: [u8; 16] = self.memory_at(deadline)?;
+        let (seconds, nanoseconds) = until.split_at(8);
+        let number = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).ok();
+        let until = number(seconds)?.checked_mul(1_000_000_000)?.checked_add(number(nanoseconds)?)?;
+        let is_monotonic = operation & libc::FUTEX_CLOCK_REALTIME as u64 == 0;
+        (is_monotonic && self.asleep() == Some(before)).then_some(until)
     }
 
     /// Returns whether a signal or a tracer has stopped it.
@@ -124,21 +143,21 @@ impl Task {
     }
 
     /// Number and first arguments of the system call in which it left its processor.
-    fn system_call(&self) -> Option<[u64; 4]> {
+    fn system_call(&self) -> Option<[u64; 5]> {
         let text = self.read("syscall", self.open.as_ref().map(|[_, call]| call))?;
         let mut fields = text.split_whitespace();
         let number = fields.next()?.parse().ok()?;
         let mut argument = || u64::from_str_radix(fields.next()?.strip_prefix("0x")?, 16).ok();
-        Some([number, argument()?, argument()?, argument()?])
+        Some([number, argument()?, argument()?, argument()?, argument()?])
     }
 
-    fn word_at(&self, address: u64) -> Option<u32> {
-        let mut word = 0u32;
-        let here = libc::iovec { iov_base: (&raw mut word).cast(), iov_len: size_of::<u32>() };
-        let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: size_of::<u32>() };
+    fn memory_at<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let mut bytes = [0; N];
+        let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: N };
+        let there = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: N };
         // SAFETY: the answer's place is valid for its length; the kernel checks the other process's address itself.
         let read = unsafe { libc::process_vm_readv(self.number as i32, &here, 1, &there, 1, 0) };
-        (read == size_of::<u32>() as isize).then_some(word)
+        (read == N as isize).then_some(bytes)
     }
 
     fn read(&self, file: &str, open: Option<&File>) -> Option<String> {

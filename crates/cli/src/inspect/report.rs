@@ -113,6 +113,7 @@ pub enum Half {
     WaitAll { attempt: u32 },
     Signal { attempt: u32, offers: bool },
     Count,
+    Turn { number: u32 },
     Rubbish,
 }
 
@@ -303,6 +304,7 @@ impl Seen<'_> {
             Claim::All { attempt } => Half::WaitAll { attempt },
             Claim::Signal { attempt, offers } => Half::Signal { attempt, offers },
             Claim::Carry => Half::Count,
+            Claim::Turn { number } => Half::Turn { number },
             Claim::Rubbish => Half::Rubbish,
         })
     }

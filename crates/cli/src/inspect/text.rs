@@ -158,6 +158,7 @@ fn remarks(item: &Item) -> String {
         }
         Some(Half::WaitAll { .. }) => remarks.push("held by a wait-all that is being decided".to_owned()),
         Some(Half::Signal { .. }) => remarks.push("being signaled".to_owned()),
+        Some(Half::Turn { .. }) => remarks.push("being armed, cancelled or fired".to_owned()),
         Some(Half::Count) => remarks.push("its recursion count is being written".to_owned()),
         Some(Half::Rubbish) => remarks.push("claimed by nobody that can be: rubbish".to_owned()),
     }

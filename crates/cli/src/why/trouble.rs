@@ -194,6 +194,7 @@ fn claim_text(scene: &Scene, claim: Claim) -> String {
         Claim::Waiter { index, .. } => format!("it is on its way to {}", Party::of(scene, index).text()),
         Claim::All { .. } => "a wait for all is being decided".to_owned(),
         Claim::Signal { .. } => "it is being signaled".to_owned(),
+        Claim::Turn { .. } => "it is being armed, cancelled or fired".to_owned(),
         Claim::Carry | Claim::None | Claim::Rubbish => "its recursion count is being written".to_owned(),
     }
 }

@@ -151,6 +151,11 @@ pub enum Claim {
     },
     /// The recursion count moves a part of itself.
     Carry,
+    /// A turn of a timer was announced, and has not taken effect ([`crate::protocol::timer`]): the value is that after it.
+    Turn {
+        /// The number of the turn.
+        number: u32,
+    },
     /// No such claim.
     Rubbish,
 }
@@ -210,7 +215,11 @@ impl ObjectView {
         };
         let object = Object::new(index, generation);
         let (queue, queue_is_whole) = chains.queue(look, slot, object);
-        let claim = Claim::of(look, word);
+        let turn = if life == Life::Live { timer::pending(Kind::of(meta), word, schedule) } else { None };
+        let claim = match (Claim::of(look, word), turn) {
+            (Claim::None, Some(number)) => Claim::Turn { number },
+            (claim, _) => claim,
+        };
         let is_waited_for = queue.iter().any(|entry| matches!(entry.standing, Standing::Waiting | Standing::Queueing));
         if life == Life::Closed && !is_waited_for && claim == Claim::None {
             return None;

@@ -87,6 +87,12 @@ pub(super) fn rested(word: ObjectWord) -> ObjectWord {
     word.without(FIRED | BROADCAST)
 }
 
+/// The number of a turn that was announced, and has not taken effect. None of an object of another kind.
+pub(crate) fn pending(kind: Kind, word: ObjectWord, schedule: Schedule) -> Option<u32> {
+    let is_pending = kind.is_timer() && schedule.number() == Schedule::number_after(number(word));
+    is_pending.then(|| schedule.number())
+}
+
 /// What its word and its schedule say together; none for rubbish. A turn that is pending counts as complete: nobody finds out anything else.
 pub(crate) fn state(kind: Kind, word: ObjectWord, schedule: Schedule) -> Option<TimerState> {
     let spec::Timer { manual, signaled, .. } = value(word, kind == Kind::ManualTimer)?;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Which survivors may sleep, which are owed a wake, and how late it comes.
 
+use std::io;
 use std::time::{Duration, Instant};
 
+use ntux_sync::inspect::{Claim, Value, WaitState};
 use ntux_sync::spec::Outcome;
 
 use super::play::{Play, Result, wrong};
@@ -17,7 +19,8 @@ pub struct Wakes {
     pub after_a_kill: u32,
     /// The latest of them, after the kill.
     pub latest: Duration,
-    /// Waits that slept on beside a stopped victim although their word had changed, until somebody touched the object.
+    /// Waits that slept on although their word had changed: beside a stopped victim, until somebody touched the object; or until their
+    /// timer is due.
     pub held_back: u32,
 }
 
@@ -58,7 +61,7 @@ impl Play<'_> {
                 FutexWait::Sound => {
                     return wrong(format!("survivor {actor} sleeps on, although it was granted its wait"));
                 }
-                FutexWait::Owed if self.may_be_late(actor) => {
+                FutexWait::Owed if self.may_be_late(actor) || self.sleeps_stirred(actor)? => {
                     self.wakes.held_back += 1;
                     return Ok(());
                 }
@@ -105,5 +108,27 @@ impl Play<'_> {
             (0..self.scenario.objects.len() as u8)
                 .any(|object| victim.operation.names(object) && wait.names(object) && !self.touched.contains(&object))
         })
+    }
+
+    /// A thread that is told to look at a timer again may sleep on while that turn of the timer has not happened, and if it knows
+    /// already: then it wakes by itself when the timer is due.
+    fn sleeps_stirred(&mut self, actor: usize) -> Result<bool> {
+        let mailbox = self.stage.board.mailbox(actor);
+        let snapshot = self.stage.view.snapshot().map_err(io::Error::other)?;
+        let mut waiters = snapshot.waiters.iter().filter(|waiter| waiter.thread == Some(mailbox.number()));
+        if !waiters.any(|waiter| waiter.state == WaitState::Waiting) {
+            return Ok(false);
+        }
+        let Some(until) = Task::new(mailbox.thread()).sleeps_until() else { return Ok(false) };
+        let wait = self.scenario.sleepers[actor - SLEEPERS.start];
+        let named = (0..self.scenario.objects.len() as u8).filter(|&object| wait.names(object));
+        let wakes_in_time =
+            named.filter_map(|object| snapshot.object(self.stage.board.object(object).index())).all(|seen| {
+                match (&seen.value, seen.claim) {
+                    (Value::Timer(timer), Claim::None) => timer.due.is_none_or(|due| until <= due.at_ns),
+                    _ => true,
+                }
+            });
+        Ok(wakes_in_time && self.judge.sleeps(actor))
     }
 }

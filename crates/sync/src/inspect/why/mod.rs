@@ -450,7 +450,8 @@ impl<'a> Case<'a> {
 
     fn half_way(&self, object: &ObjectView) -> Option<Finding> {
         let before = self.before.object(object.object.index())?;
-        let stands_still = object.stable && (before.object, before.version) == (object.object, object.version);
+        let state = |seen: &ObjectView| (seen.object, seen.version, seen.claim);
+        let stands_still = object.stable && state(before) == state(object);
         let is_half_way = !matches!(object.claim, Claim::None | Claim::Rubbish);
         let matters = object.life != Life::Closed || object.waiting().next().is_some();
         (stands_still && is_half_way && matters).then(|| Finding::HalfWay {
