@@ -25,6 +25,7 @@ const RECIPES: &str = "\
 the queue gave 500500 in all
 3 saw the condition, 3 were told to stop
 its name leads to one mutex: yes
+the tick came until it was enough: yes
 ";
 
 const RUNTIME: &str = "\

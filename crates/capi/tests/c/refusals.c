@@ -47,7 +47,7 @@ static char misaligned_space[64];
 #define MISALIGNED(type) ((type *)(void *)(misaligned_space + 1))
 
 static ntux_arena *arena;
-static ntux_object semaphore, mutex, event, closed;
+static ntux_object semaphore, mutex, event, timer, closed;
 
 static void arenas(void)
 {
@@ -199,6 +199,54 @@ static void events(void)
     out = out2 = POISON;
 }
 
+static void timers(void)
+{
+    static const uint32_t flags[] = {3, 8, NTUX_REALTIME | NTUX_BOOTTIME | NTUX_RELATIVE, UINT32_MAX};
+    static uint64_t due, period;
+    uint32_t clock;
+    unsigned i;
+
+    IS(-EFAULT, ntux_timer_create(NULL, 0, &made));
+    IS(-EINVAL, ntux_timer_create(MISALIGNED(ntux_arena), 0, &made));
+    IS(-EFAULT, ntux_timer_create(arena, 0, NULL));
+    IS(-EINVAL, ntux_timer_create(arena, 0, MISALIGNED(ntux_object)));
+
+    IS(-EFAULT, ntux_timer_set(NULL, timer, 0, 1, 0));
+    IS(-EINVAL, ntux_timer_set(MISALIGNED(ntux_arena), timer, 0, 1, 0));
+    IS(-EPROTOTYPE, ntux_timer_set(arena, event, 0, 1, 0));
+    IS(-EBADF, ntux_timer_set(arena, closed, 0, 1, 0));
+    for (i = 0; i < sizeof flags / sizeof *flags; i++)
+        IS(-EINVAL, ntux_timer_set(arena, timer, flags[i], 1, 0));
+    IS(-EINVAL, ntux_timer_set(arena, timer, 0, 1, UINT64_MAX));
+
+    IS(-EFAULT, ntux_timer_cancel(NULL, timer));
+    IS(-EINVAL, ntux_timer_cancel(MISALIGNED(ntux_arena), timer));
+    IS(-EPROTOTYPE, ntux_timer_cancel(arena, mutex));
+    IS(-EBADF, ntux_timer_cancel(arena, closed));
+
+    IS(-EFAULT, ntux_timer_read(NULL, timer, &out, &out2, NULL, NULL, NULL));
+    IS(-EINVAL, ntux_timer_read(MISALIGNED(ntux_arena), timer, &out, &out2, NULL, NULL, NULL));
+    IS(-EINVAL, ntux_timer_read(arena, timer, MISALIGNED(uint32_t), &out2, NULL, NULL, NULL));
+    IS(-EINVAL, ntux_timer_read(arena, timer, &out, MISALIGNED(uint32_t), NULL, NULL, NULL));
+    IS(-EINVAL, ntux_timer_read(arena, timer, &out, &out2, MISALIGNED(uint32_t), NULL, NULL));
+    IS(-EINVAL, ntux_timer_read(arena, timer, &out, &out2, NULL, MISALIGNED(uint64_t), NULL));
+    IS(-EINVAL, ntux_timer_read(arena, timer, &out, &out2, NULL, NULL, MISALIGNED(uint64_t)));
+    IS(-EPROTOTYPE, ntux_timer_read(arena, event, &out, &out2, NULL, NULL, NULL));
+    IS(-EBADF, ntux_timer_read(arena, closed, &out, &out2, NULL, NULL, NULL));
+
+    IS(-EPROTOTYPE, ntux_event_set(arena, timer, &out));
+    IS(-EPROTOTYPE, ntux_event_reset(arena, timer, &out));
+    IS(-EPROTOTYPE, ntux_event_pulse(arena, timer, &out));
+    IS(-EPROTOTYPE, ntux_event_read(arena, timer, &out, &out2));
+    IS(-EPROTOTYPE, ntux_semaphore_release(arena, timer, 1, &out));
+    IS(-EPROTOTYPE, ntux_mutex_unlock(arena, timer, 7, &out));
+    NOTHING_WRITTEN();
+
+    IS(0, ntux_timer_read(arena, timer, &out, &out2, &clock, &due, &period));
+    IS(1, out == 0 && out2 == 0 && clock == NTUX_BOOTTIME && due == UINT64_C(1) << 60 && period == 5000);
+    out = out2 = POISON;
+}
+
 static void objects(void)
 {
     typedef int change(const ntux_arena *, ntux_object);
@@ -238,6 +286,8 @@ static void names(void)
     IS(-EINVAL, ntux_event_create_named(arena, "a", 2, 0, 0, &made, &out));
     IS(-EINVAL, ntux_semaphore_create_named(arena, "a", 0, 2, 1, &made, &out));
     IS(-EINVAL, ntux_mutex_create_named(arena, "a", 0, 7, 0, &made, &out));
+    IS(-EINVAL, ntux_timer_create_named(arena, "a", 2, 0, &made, &out));
+    IS(-EFAULT, ntux_timer_create_named(arena, "a", 0, 0, NULL, &out));
     IS(-ENOENT, ntux_object_open_named(arena, "a", 0, NTUX_KIND_MUTEX, &made)); /* nothing was made */
     IS(-EFAULT, ntux_object_open_named(NULL, "a", 0, NTUX_KIND_MUTEX, &made));
     IS(-EFAULT, ntux_object_open_named(arena, NULL, 0, NTUX_KIND_MUTEX, &made));
@@ -246,7 +296,7 @@ static void names(void)
     IS(-EINVAL, ntux_object_open_named(arena, longest, NTUX_IGNORE_CASE, NTUX_KIND_MUTEX, &made));
     IS(-EINVAL, ntux_object_open_named(arena, "a", UINT32_MAX, NTUX_KIND_MUTEX, &made));
     IS(-EINVAL, ntux_object_open_named(arena, "a", 0, 0, &made));
-    IS(-EINVAL, ntux_object_open_named(arena, "a", 0, 5, &made));
+    IS(-EINVAL, ntux_object_open_named(arena, "a", 0, 7, &made));
 }
 
 typedef int wait_call(const ntux_arena *, const ntux_object *, uint32_t, ntux_object, uint32_t, uint32_t, uint64_t,
@@ -377,6 +427,8 @@ int main(void)
     IS(0, ntux_semaphore_create(arena, 1, 2, &semaphore));
     IS(0, ntux_mutex_create(arena, 7, 1, &mutex));
     IS(0, ntux_event_create(arena, 1, 1, &event));
+    IS(0, ntux_timer_create(arena, 0, &timer));
+    IS(0, ntux_timer_set(arena, timer, NTUX_BOOTTIME, UINT64_C(1) << 60, 4001));
     IS(0, ntux_event_create(arena, 0, 0, &closed));
     IS(0, ntux_object_close(arena, closed));
 
@@ -384,6 +436,7 @@ int main(void)
     semaphores();
     mutexes();
     events();
+    timers();
     objects();
     names();
     requests();
@@ -399,6 +452,7 @@ int main(void)
     semaphores();
     mutexes();
     events();
+    timers();
 
     IS(0, ntux_arena_detach(arena));
     printf("%d checks, %d failures\n", checks, failures);

@@ -8,28 +8,30 @@ use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 
 use ntux_sync::inspect::{Claim, Snapshot, View, WaitState};
-use ntux_sync::{Arena, Deadline, Object};
+use ntux_sync::{Arena, Clock, Deadline, Due, Kind, Object};
 use serde_json::Value;
 
 use crate::processors::stay_on_one_processor;
 use crate::skips::skip;
-use crate::stage::{Stage, said};
+use crate::stage::{Stage, finish, said};
 use crate::why::{CAPACITY, FailsFast, end, kinds, look, path_of, sleepers, slot, start, this_process, until, why};
 
-/// Tells this program, started again, which event of which arena to set.
+/// Tells this program, started again, which event of which arena to set, or which timer to arm.
 const PART: &str = "NTUX_TEST_HALF_WAY";
 /// A thread that gets so far without what is looked for has passed it.
 const STEPS: u32 = 1_000_000;
 /// Instructions between two looks: what is looked for lasts longer, in optimized code, too.
 const STRIDE: u32 = 4;
+/// When a timer is due that nobody waits out.
+const NEVER: Due = Due { clock: Clock::Monotonic, at_ns: 1 << 60 };
 
-/// Sets an event if it is told to, traced by its parent.
+/// Sets an event or arms a timer if it is told to, traced by its parent.
 #[test]
 fn signaler() {
     let Ok(part) = std::env::var(PART) else { return };
-    let (path, event) = part.split_once(' ').unwrap();
+    let (path, object) = part.split_once(' ').unwrap();
     let arena = Arena::attach(File::options().read(true).write(true).open(path).unwrap().as_fd()).unwrap();
-    let (waiter, event) = (arena.waiter(), Object(event.parse().unwrap()));
+    let (waiter, object) = (arena.waiter(), Object(object.parse().unwrap()));
     // What the first operation of a thread does besides is done here.
     let own = arena.event_create(&waiter, false, true).unwrap();
     arena.wait_any(&waiter, &[own], None, 9, Deadline::Never).unwrap();
@@ -39,12 +41,16 @@ fn signaler() {
         std::io::stdout().flush().unwrap();
         libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) != 0 || libc::raise(libc::SIGSTOP) != 0
     };
-    if !refused {
-        arena.event_set(&waiter, event).unwrap();
+    if refused {
+        return;
+    }
+    match arena.kind(object).unwrap() {
+        Kind::SyncTimer => arena.timer_set(&waiter, object, NEVER, 0).unwrap(),
+        _ => _ = arena.event_set(&waiter, object).unwrap(),
     }
 }
 
-/// Another process that is about to set an event.
+/// Another process that is about to set an event, or to arm a timer.
 struct Signaler {
     child: Child,
     thread: libc::pid_t,
@@ -52,12 +58,12 @@ struct Signaler {
 
 impl Signaler {
     /// None: this system lets nobody trace its children.
-    fn start(stage: &Stage, arena: &Arena, event: Object) -> Option<Signaler> {
+    fn start(stage: &Stage, arena: &Arena, object: Object) -> Option<Signaler> {
         let said = stage.path("signaler");
         stay_on_one_processor().unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "half_way::signaler", "--nocapture"]);
-        command.env(PART, format!("{} {}", path_of(arena), event.0));
+        command.env(PART, format!("{} {}", path_of(arena), object.0));
         let child = command.stdout(File::create(&said).unwrap()).stdin(Stdio::null()).spawn().unwrap();
         let number = || std::fs::read_to_string(&said).unwrap().lines().find_map(|line| line.parse().ok());
         until(|| number().is_some());
@@ -255,6 +261,32 @@ fn an_object_that_a_stopped_or_killed_thread_left_half_way_is_found_until_somebo
     println!("{text}");
     arena.event_read(&waiter, event).unwrap();
     until(|| kinds(&look(&stage, &arena)).is_empty());
+    end(sleeper);
+}
+
+#[test]
+fn a_timer_that_a_killed_thread_was_arming_is_found_until_somebody_looks_at_it() {
+    let stage = Stage::new();
+    let arena = Arena::create(CAPACITY).unwrap();
+    let waiter = arena.waiter();
+    let timer = arena.timer_create(&waiter, false).unwrap();
+    let sleeper = start(&arena, 5, &[timer]);
+    sleepers(&arena, 1);
+    let Some(mut signaler) = Signaler::start(&stage, &arena, timer) else { return end(sleeper) };
+    signaler.run_until(&arena, |seen| seen.objects.iter().any(|object| matches!(object.claim, Claim::Turn { .. })));
+    signaler.kill();
+    let output = why(&stage, &[&this_process()]);
+    let text = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let expected = format!("HALF-WAY: an operation on timer #{} makes no progress: it is being armed", slot(timer));
+    assert!(text.contains(&expected), "{text}");
+    let seen = look(&stage, &arena);
+    assert_eq!(finding(&seen, "half-way")["behind"][0]["pid"], sleeper.id());
+
+    arena.timer_read(&waiter, timer).unwrap();
+    until(|| kinds(&look(&stage, &arena)).is_empty());
+    let output = finish(stage.ntux(&["inspect"]).arg(this_process()));
+    assert!(said(&output).contains("due in "), "{}", said(&output));
     end(sleeper);
 }
 

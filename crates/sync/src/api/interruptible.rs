@@ -7,7 +7,7 @@
 use ntux_platform::clock::Deadline;
 
 use crate::door::Door;
-use crate::protocol::signal::signal;
+use crate::protocol::signal::signal_slowly;
 use crate::{Arena, Error, Kind, Object, Result, Satisfied, Signal, Waiter};
 
 /// What a thread waits for.
@@ -81,7 +81,7 @@ impl Arena {
         match self.kind(object)? {
             Kind::Semaphore => self.semaphore_release(waiter, object, 1).map(|_| ()),
             Kind::AutoEvent => self.event_set(waiter, object).map(|_| ()),
-            Kind::SyncTimer => signal(self, waiter, object, |_| Signal::GiveBack, 0).map(|_| ()),
+            Kind::SyncTimer => signal_slowly(self, waiter, object, Signal::GiveBack).map(|_| ()),
             Kind::ManualEvent | Kind::ManualTimer => Ok(()),
             // Nobody knows which of several mutexes was abandoned: it is safe to abandon each.
             Kind::Mutex if abandoned => self.mutex_kill(waiter, object, owner),

@@ -102,7 +102,7 @@ fn signal_waiters(
 
 /// Performs an operation, whatever that takes.
 #[cold]
-fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
+pub(crate) fn signal_slowly(arena: &Arena, waiter: &Waiter, object: Object, signal: Signal) -> Result<u32> {
     waiter.budget.renew();
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
     while waiter.budget.round() {
