@@ -65,6 +65,26 @@ impl ObjectSlot {
         meta.is_live_untimed(object).then(|| Kind::of_untimed(meta))
     }
 
+    /// The kind, if [`ObjectSlot::still_has`] the object.
+    #[inline(always)]
+    pub(crate) fn kind_if_still_there(&self, object: Object) -> Option<Kind> {
+        let meta = self.meta();
+        is_still(meta, object).then(|| Kind::of(meta))
+    }
+
+    /// The same of an object that is no timer.
+    #[inline(always)]
+    pub(crate) fn kind_if_still_there_untimed(&self, object: Object) -> Option<Kind> {
+        let meta = self.meta();
+        (is_still(meta, object) && !meta.is_timed()).then(|| Kind::of_untimed(meta))
+    }
+
+    /// What the slot says of its object.
+    #[inline(always)]
+    pub(crate) fn meta(&self) -> Meta {
+        Meta(self.meta.load())
+    }
+
     /// The kind of the slot's current or last object (I-object-2).
     pub(crate) fn kind(&self) -> Kind {
         Kind::of(Meta(self.meta.load()))
@@ -84,9 +104,13 @@ impl ObjectSlot {
     /// Returns true if this is the slot's current or last object, and no other one is being created; otherwise the word may
     /// already be that one's (I-object-1).
     pub(crate) fn still_has(&self, object: Object) -> bool {
-        let meta = Meta(self.meta.load());
-        meta.state() != SlotState::Building && resident(meta, object.index()) == object
+        is_still(self.meta(), object)
     }
+}
+
+#[inline(always)]
+fn is_still(meta: Meta, object: Object) -> bool {
+    meta.state() != SlotState::Building && resident(meta, object.index()) == object
 }
 
 /// Makes a live object that one process holds this one's, unless meta changes meanwhile. Returns false if nothing has happened.

@@ -229,10 +229,17 @@ impl Kind {
     pub(crate) fn access(self, word: ObjectWord, extra: &Word64, owner: u32) -> Access {
         match self {
             Kind::Mutex => mutex::access(word, extra, owner),
-            Kind::SyncTimer | Kind::ManualTimer if !timer::is_signaled(word) => Access::Closed,
-            _ if word.value() == 0 => Access::Closed,
-            _ => Access::Open(self.consumed(word, owner)),
+            Kind::Semaphore | Kind::AutoEvent | Kind::ManualEvent if word.value() == 0 => Access::Closed,
+            Kind::Semaphore => Access::Open(semaphore::acquired(word)),
+            Kind::AutoEvent => Access::Open(event::acquired(word)),
+            Kind::ManualEvent => Access::Open(word),
+            Kind::SyncTimer | Kind::ManualTimer => self.access_timer(word).map_or(Access::Closed, Access::Open),
         }
+    }
+
+    /// What [`Kind::access`] returns for a timer: the word after a wait has taken it, if it is signaled.
+    pub(crate) fn access_timer(self, word: ObjectWord) -> Option<ObjectWord> {
+        timer::is_signaled(word).then(|| if self == Kind::SyncTimer { timer::acquired(word) } else { word })
     }
 
     /// Returns true if a waiter with this owner id could be given the object.

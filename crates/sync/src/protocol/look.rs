@@ -8,6 +8,7 @@ use super::timer;
 use super::waiter::Waiter;
 use crate::arena::Arena;
 use crate::format::layout::ObjectSlot;
+use crate::format::meta::Meta;
 use crate::format::object_word::ObjectWord;
 use crate::kind::{Access, Kind};
 use crate::{Error, Object, Result};
@@ -40,44 +41,43 @@ impl Look {
 /// Errors: `Invalid`.
 pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<bool> {
     let slots = arena.object_slots();
-    let mut has_timers = false;
-    for object in request.iter() {
-        let kind = slots.get(object.index() as usize).and_then(|slot| slot.kind_if_live(object));
-        has_timers |= kind.ok_or(Error::Invalid)?.is_timer();
-    }
-    Ok(has_timers)
+    let meta_of = |object: Object| {
+        let meta = slots.get(object.index() as usize)?.meta();
+        meta.is_live(object).then_some(meta)
+    };
+    // That it is a timer is a bit of its own.
+    let any = request.iter().try_fold(Meta(0), |any, object| meta_of(object).map(|meta| Meta(any.0 | meta.0)));
+    any.map(Meta::is_timed).ok_or(Error::Invalid)
 }
 
 /// Checks one object, after helping it to rest.
-#[inline]
+#[inline(always)]
 pub(crate) fn look(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
-    look_at(arena, waiter, object, owner, ObjectSlot::kind_if_live)
+    look_at(arena, waiter, object, owner, ObjectSlot::kind_if_live_untimed, ObjectSlot::kind_if_live)
 }
 
 /// Checks one object for a wait-all, after helping it to rest. It may be closed: the wait began before that.
-#[inline]
+#[inline(always)]
 pub(crate) fn look_for_all(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<Look> {
-    look_at(arena, waiter, object, owner, |slot, object| slot.still_has(object).then(|| slot.kind()))
+    let (untimed, kind) = (ObjectSlot::kind_if_still_there_untimed, ObjectSlot::kind_if_still_there);
+    look_at(arena, waiter, object, owner, untimed, kind)
 }
 
-/// `kind`: that of the object, if it exists for this wait.
+/// `kind`: that of the object, if it exists for this wait; `untimed`: if it is no timer besides.
 #[inline(always)]
 fn look_at(
     arena: &Arena,
     waiter: &Waiter,
     object: Object,
     owner: u32,
-    kind: impl Fn(&ObjectSlot, Object) -> Option<Kind>,
+    untimed: impl Fn(&ObjectSlot, Object) -> Option<Kind>,
+    kind: fn(&ObjectSlot, Object) -> Option<Kind>,
 ) -> Result<Look> {
     let slot = arena.object_slot(object.index()).ok_or(Error::Invalid)?;
     while waiter.budget.round() {
         let seen = slot.load();
-        let Some(kind) = kind(slot, object) else {
-            return Ok(Look::Unavailable(seen));
-        };
-        let seen = match kind.is_timer() {
-            true => timer::in_time(arena, waiter, object)?.unwrap_or(seen),
-            false => seen,
+        let Some(kind) = untimed(slot, object) else {
+            return look_at_timer(arena, waiter, object, slot, kind);
         };
         if seen.is_claimed() {
             help(arena, waiter, object.index(), seen)?;
@@ -91,6 +91,31 @@ fn look_at(
             Access::Closed if kind.access_depends_on_beside(seen) && slot.load() != seen => {}
             Access::Closed => return Ok(Look::Unavailable(seen)),
         }
+    }
+    Err(Error::Corrupt)
+}
+
+/// [`look_at`] of what is a timer, which is fired first if it is due; or of no object.
+#[cold]
+fn look_at_timer(
+    arena: &Arena,
+    waiter: &Waiter,
+    object: Object,
+    slot: &ObjectSlot,
+    kind: fn(&ObjectSlot, Object) -> Option<Kind>,
+) -> Result<Look> {
+    while waiter.budget.round() {
+        let live = timer::in_time(arena, waiter, object)?;
+        let seen = live.unwrap_or_else(|| slot.load());
+        let Some(kind) = kind(slot, object) else { return Ok(Look::Unavailable(seen)) };
+        if seen.is_claimed() {
+            help(arena, waiter, object.index(), seen)?;
+            continue;
+        }
+        return Ok(match kind.access_timer(seen) {
+            Some(next) => Look::Available { seen, next: waiter.mark.taking(kind, next) },
+            None => Look::Unavailable(seen),
+        });
     }
     Err(Error::Corrupt)
 }

@@ -158,12 +158,12 @@ pub(super) fn serve_in_turn(arena: &Arena, waiter: &Waiter, signaled: &Signaled<
     Ok(true)
 }
 
-/// The word of an object at rest, helped if necessary, and its slot and kind.
+/// The word of an object at rest, helped if necessary, and its slot and kind. Not of a timer, which may be due.
 fn at_rest<'a>(arena: &'a Arena, waiter: &Waiter, object: Object) -> Result<(&'a ObjectSlot, Kind, ObjectWord)> {
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
     while waiter.budget.round() {
         let seen = slot.load();
-        let kind = slot.kind_if_live(object).ok_or(Error::NoSuchObject)?;
+        let kind = slot.kind_if_live_untimed(object).ok_or_else(|| missing(arena, object))?;
         if !seen.is_claimed() {
             return Ok((slot, kind, seen));
         }
@@ -172,7 +172,13 @@ fn at_rest<'a>(arena: &'a Arena, waiter: &Waiter, object: Object) -> Result<(&'a
     Err(Error::Corrupt)
 }
 
-/// Reads an object, which must be of the `wanted` kind.
+/// Why there is no object of the kind that an operation is for.
+#[cold]
+pub(super) fn missing(arena: &Arena, object: Object) -> Error {
+    arena.kind_of(object).map_or_else(|error| error, |_| Error::Invalid)
+}
+
+/// Reads an object, which must be of the `wanted` kind, and no timer.
 ///
 /// Errors: `NoSuchObject`, `Invalid` (another kind), `Corrupt`.
 pub(crate) fn read(

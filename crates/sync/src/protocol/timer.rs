@@ -28,7 +28,7 @@ use super::epoch::{Decision, Epoch};
 use super::hand_over::Signaled;
 use super::queueing::Joined;
 use super::request::Request;
-use super::signal::serve_in_turn;
+use super::signal::{missing, serve_in_turn};
 use super::wait;
 use super::waiter::Waiter;
 use crate::arena::Arena;
@@ -84,12 +84,6 @@ fn turn(arena: &Arena, waiter: &Waiter, object: Object, next: impl Fn(Schedule) 
         }
     }
     Err(Error::Corrupt)
-}
-
-/// Why there is no timer.
-#[cold]
-fn missing(arena: &Arena, object: Object) -> Error {
-    arena.kind_of(object).map_or_else(|error| error, |_| Error::Invalid)
 }
 
 /// Reads a timer.
