@@ -7,6 +7,8 @@ pub(crate) mod definitions;
 pub(crate) mod foreign;
 pub(crate) mod growth;
 #[cfg(linux_calls)]
+pub(crate) mod held;
+#[cfg(linux_calls)]
 pub(crate) mod memory;
 #[cfg(linux_calls)]
 pub(crate) mod named;
