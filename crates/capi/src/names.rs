@@ -4,9 +4,10 @@
 use core::ffi::{c_char, c_int};
 
 use ntux::Arena;
-use ntux_sync::{Kind, Name, New, Object};
+use ntux_sync::{Name, New, Object};
 
 use crate::boundary::{self, Place, Refusal, call};
+use crate::object::kind_of;
 
 /// A to Z are looked for as a to z.
 const IGNORE_CASE: u32 = 1;
@@ -67,13 +68,7 @@ pub unsafe extern "C" fn ntux_object_open_named(
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::required(object)?) };
         // SAFETY: the same.
         let name = named(unsafe { boundary::string(name, Name::MAX)? }, flags)?;
-        let kind = match kind {
-            1 => Kind::Semaphore,
-            2 => Kind::Mutex,
-            3 | 4 => Kind::AutoEvent,
-            5 | 6 => Kind::SyncTimer,
-            _ => return Err(Refusal(libc::EINVAL)),
-        };
+        let kind = kind_of(kind).ok_or(Refusal(libc::EINVAL))?;
         place.put(arena.core().open_named(name, kind)?.0);
         Ok(())
     })

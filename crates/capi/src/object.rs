@@ -8,19 +8,30 @@ use ntux_sync::{Kind, Object};
 
 use crate::boundary::{self, call, call_for_number};
 
+/// NTUX_KIND_...
+fn number_of(kind: Kind) -> u32 {
+    match kind {
+        Kind::Semaphore => 1,
+        Kind::Mutex => 2,
+        Kind::AutoEvent => 3,
+        Kind::ManualEvent => 4,
+        Kind::SyncTimer => 5,
+        Kind::ManualTimer => 6,
+    }
+}
+
+/// The kind with this number.
+pub(crate) fn kind_of(number: c_int) -> Option<Kind> {
+    let kinds = [Kind::Semaphore, Kind::Mutex, Kind::AutoEvent, Kind::ManualEvent, Kind::SyncTimer, Kind::ManualTimer];
+    kinds.into_iter().find(|&kind| number_of(kind) as c_int == number)
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntux_object_kind(arena: *const Arena, object: u64) -> c_int {
     call_for_number(|| {
         // SAFETY: the header asks for an attached arena.
         let kind = unsafe { boundary::arena(arena)? }.core().kind(Object(object))?;
-        Ok(match kind {
-            Kind::Semaphore => 1,
-            Kind::Mutex => 2,
-            Kind::AutoEvent => 3,
-            Kind::ManualEvent => 4,
-            Kind::SyncTimer => 5,
-            Kind::ManualTimer => 6,
-        })
+        Ok(number_of(kind))
     })
 }
 
