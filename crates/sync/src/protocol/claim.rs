@@ -25,11 +25,11 @@
 //! * I-claim-5: at rest and available implies that no eligible wait-any waiter is in its queues.
 //! * I-claim-6: registering changes the object's word only while it is at rest. So no thread falls asleep behind a
 //!   claim that it has not helped.
-//! * I-claim-8: what is on offer by a firing of a timer is decided without a will: its waiters wake by themselves (I-timer-3 in
-//!   [`super::timer`]).
 //! * I-claim-7: the operation that satisfied a waiter completes before any step on another of that waiter's objects
 //!   (C4). So for every observer, an operation that satisfies several waiters one after the other has happened for all
 //!   of them or for none.
+//! * I-claim-8: what is on offer by a firing of a timer is decided without a will: its waiters wake by themselves (I-timer-3 in
+//!   [`super::timer`]).
 //!
 //! # Order
 //! * O-set: a waiter puts its entry into the wait set, then changes the object's word; a signaler reads the word, then
