@@ -206,16 +206,18 @@ impl State {
     /// The states that one step of `thread` leads to; none if it is idle, finished or can only wait.
     pub fn steps(&self, thread: ThreadId) -> Vec<State> {
         let Phase::Running(running) = &self.threads[thread].phase else { return Vec::new() };
-        let fired: Vec<State> = self.named_next(running).into_iter().filter_map(|object| self.fired(object)).collect();
+        let refusal = self.refusal(running);
+        // What is refused before it looks at an object tells nothing of what is due.
+        let is_refused = refusal.is_some() && (!running.began_open || running.operation.is_malformed());
+        let named = if is_refused { vec![] } else { self.named_next(running) };
+        let fired: Vec<State> = named.into_iter().filter_map(|object| self.fired(object)).collect();
         if !fired.is_empty() {
             return fired;
         }
         let mut next: Vec<State> = self.ends().collect();
-        if let Some(error) = self.refusal(running) {
-            next.push(self.ended(thread, error));
-            if !running.began_open || running.operation.is_malformed() {
-                return next;
-            }
+        next.extend(refusal.map(|error| self.ended(thread, error)));
+        if is_refused {
+            return next;
         }
         match &running.operation {
             Operation::Wait(wait) => self.wait_steps(thread, running, wait, &mut next),
