@@ -245,7 +245,7 @@ impl Watches {
             }
             watches.held.push(target);
             if let Some(due) = of(target).and_then(|timer| timer.watch(target, alert)) {
-                first = Some(first.map_or(due, |first| earlier(first, due)));
+                first = Some(first.map_or(due, |first| first.earlier(due)));
             }
         }
         (first, watches)
@@ -259,12 +259,6 @@ impl Drop for Watches {
             target.release();
         }
     }
-}
-
-/// The deadline that passes first, as the clocks are now; the first of two that are equal.
-pub fn earlier(first: Deadline, second: Deadline) -> Deadline {
-    let left = |deadline: Deadline| deadline.remaining_ns().unwrap_or(u64::MAX);
-    if left(second) < left(first) { second } else { first }
 }
 
 /// # Safety

@@ -195,9 +195,9 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
     };
     let _processes = process::Watches::of(wanted.processes())?;
     let (due, _watches) = Watches::of(wanted.timers(), terms.alertable, alert);
-    let deadline = due.map_or(terms.deadline, |due| timer::earlier(terms.deadline, due));
+    let deadline = due.map_or(terms.deadline, |due| terms.deadline.earlier(due));
     match sleep(arena, wanted, Terms { deadline, ..terms }, Some(alert))? {
-        Round::Ended(WAIT_TIMEOUT) if deadline != terms.deadline => Ok(Round::Again),
+        Round::Ended(WAIT_TIMEOUT) if deadline != terms.deadline && !terms.deadline.passed() => Ok(Round::Again),
         Round::Alerted if !terms.alertable && !terms.by_alert => Ok(Round::Again),
         ended => Ok(ended),
     }

@@ -40,6 +40,20 @@ impl Deadline {
         Deadline::Monotonic(monotonic_ns().saturating_add(ns))
     }
 
+    /// The deadline that passes first. If they are on different clocks, it is up to so much earlier as this function took: however long the
+    /// thread was stopped in it, the result has passed once one of the two has.
+    pub fn earlier(self, other: Deadline) -> Deadline {
+        match (self, other) {
+            (Deadline::Never, only) | (only, Deadline::Never) => only,
+            (Deadline::Monotonic(one), Deadline::Monotonic(other)) => Deadline::Monotonic(one.min(other)),
+            (Deadline::Realtime(one), Deadline::Realtime(other)) => Deadline::Realtime(one.min(other)),
+            (Deadline::Monotonic(monotonic_ns), Deadline::Realtime(realtime_ns))
+            | (Deadline::Realtime(realtime_ns), Deadline::Monotonic(monotonic_ns)) => {
+                earlier_of_two_clocks(monotonic_ns, realtime_ns, Clock::now_ns)
+            }
+        }
+    }
+
     /// The nanoseconds left: 0 if it has passed, none if there is no deadline.
     pub fn remaining_ns(self) -> Option<u64> {
         match self {
@@ -47,6 +61,19 @@ impl Deadline {
             Deadline::Monotonic(ns) => Some(ns.saturating_sub(read(libc::CLOCK_MONOTONIC))),
             Deadline::Realtime(ns) => Some(ns.saturating_sub(read(libc::CLOCK_REALTIME))),
         }
+    }
+}
+
+/// [`Deadline::earlier`]. What is left by each clock is known for different instants, none of them before `began`.
+fn earlier_of_two_clocks(monotonic_ns: u64, realtime_ns: u64, now_ns: impl Fn(Clock) -> u64) -> Deadline {
+    let began = now_ns(Clock::Boot);
+    let left_monotonic = monotonic_ns.saturating_sub(now_ns(Clock::Monotonic));
+    let left_realtime = realtime_ns.saturating_sub(now_ns(Clock::Wall));
+    let taken = now_ns(Clock::Boot).saturating_sub(began);
+    if left_monotonic <= left_realtime {
+        Deadline::Monotonic(monotonic_ns.saturating_sub(taken))
+    } else {
+        Deadline::Realtime(realtime_ns.saturating_sub(taken))
     }
 }
 
@@ -91,28 +118,16 @@ impl Due {
         Due { clock, at_ns: clock.now_ns().saturating_add(ns) }
     }
 
-    /// The nanoseconds left; 0 if it is due.
-    pub fn remaining_ns(self) -> u64 {
-        self.at_ns.saturating_sub(self.clock.now_ns())
-    }
-
     /// Until when the kernel can sleep for it. It has no sleep by boot time; the wall clock goes on while the machine sleeps, too, so what
-    /// is left is counted on that one. A thread that wakes must ask again.
+    /// is left is counted on that one, and that clock is asked first: the result is not too late. A thread that wakes must ask again.
     pub fn deadline(self) -> Deadline {
         match self.clock {
             Clock::Monotonic => Deadline::Monotonic(self.at_ns),
             Clock::Wall => Deadline::Realtime(self.at_ns),
-            Clock::Boot => Deadline::Realtime(realtime_ns().saturating_add(self.remaining_ns())),
-        }
-    }
-}
-
-impl Deadline {
-    /// The one of the two that seems to come first.
-    pub fn or_due(self, due: Due) -> Deadline {
-        match self.remaining_ns() {
-            Some(left) if left <= due.remaining_ns() => self,
-            _ => due.deadline(),
+            Clock::Boot => {
+                let began = Clock::Wall.now_ns();
+                Deadline::Realtime(began.saturating_add(self.at_ns.saturating_sub(self.clock.now_ns())))
+            }
         }
     }
 }
@@ -162,4 +177,40 @@ fn read(clock: libc::clockid_t) -> u64 {
     unsafe { libc::clock_gettime(clock, &mut time) };
     // No clock of a kernel goes beyond 63 bits of nanoseconds.
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use core::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn of_one_clock_the_smaller_is_earlier() {
+        let [one, other] = [Deadline::Monotonic(1), Deadline::Monotonic(2)];
+        assert_eq!([one.earlier(other), other.earlier(one)], [one; 2]);
+        assert_eq!([one.earlier(Deadline::Never), Deadline::Never.earlier(one)], [one; 2]);
+        assert_eq!(Deadline::Realtime(7).earlier(Deadline::Realtime(3)), Deadline::Realtime(3));
+    }
+
+    /// The clocks start together; the thread is stopped for this long before each question but the first.
+    fn earlier_if_stopped(monotonic_ns: u64, realtime_ns: u64, stop_ns: u64) -> Deadline {
+        let now = Cell::new(0);
+        earlier_of_two_clocks(monotonic_ns, realtime_ns, |_| now.replace(now.get() + stop_ns))
+    }
+
+    #[test]
+    fn of_two_clocks_none_is_missed_by_a_thread_that_was_stopped_while_it_asked() {
+        assert_eq!(earlier_if_stopped(2000, 4000, 0), Deadline::Monotonic(2000));
+        assert_eq!(earlier_if_stopped(4000, 2000, 0), Deadline::Realtime(2000));
+        for stop in [1, 10, 700, 1900, 2500] {
+            for (monotonic, realtime) in [(2000, 4000), (4000, 2000), (2000, 2001), (2000, 2000)] {
+                let (Deadline::Monotonic(at) | Deadline::Realtime(at)) = earlier_if_stopped(monotonic, realtime, stop)
+                else {
+                    panic!("both are deadlines")
+                };
+                assert!(at <= monotonic.min(realtime), "{at} is after {monotonic} or {realtime}, stopped for {stop}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! The word is in memory that several processes map, so these are the *shared* calls: they identify the word by file
 //! and offset, whatever its address in each process.
 
-use super::clock::{Deadline, Due};
+use super::clock::Deadline;
 use crate::Here;
 
 /// Why [`wait`] returned.
@@ -39,18 +39,19 @@ pub fn wait(address: *const u32, expected: u32, deadline: Deadline) -> Woken {
     <Here as Sleep>::wait(address, expected, deadline)
 }
 
-/// [`wait`] that also ends when this is due, if it is anything; the result is `TimedOut` then, too.
-pub fn wait_until_due(address: *const u32, expected: u32, deadline: Deadline, due: Option<Due>) -> Woken {
-    let Some(due) = due else { return wait(address, expected, deadline) };
+/// [`wait`] that also ends when something is `due`; the result is `TimedOut` then, too.
+pub fn wait_until_due(address: *const u32, expected: u32, deadline: Deadline, due: Deadline) -> Woken {
     #[cfg(ntux_explore)]
-    if let Some(scheduler) = crate::explore::current() {
+    if let (Some(scheduler), Deadline::Monotonic(due_ns) | Deadline::Realtime(due_ns)) =
+        (crate::explore::current(), due)
+    {
         let has_deadline = deadline != Deadline::Never;
-        return match scheduler.sleep_until(address as usize, expected, has_deadline, due.at_ns) {
+        return match scheduler.sleep_until(address as usize, expected, has_deadline, due_ns) {
             true => Woken::LookAgain,
             false => Woken::TimedOut,
         };
     }
-    wait(address, expected, deadline.or_due(due))
+    wait(address, expected, deadline.earlier(due))
 }
 
 /// Wakes at most `count` sleepers on the word at `address`. Async-signal-safe.

@@ -255,7 +255,7 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
         waiter.sleeps.set(waiter.sleeps.get() + 1);
         observe::sleeps(arena, slot, has_slept);
         waiter.spin.sleeps();
-        let due = due.filter(|_| !planted(Bug::SleepsOn));
+        let due = if planted(Bug::SleepsOn) { Deadline::Never } else { due };
         futex::wait_until_due(slot.word.futex_address(), parked.futex(), deadline, due);
         has_slept = true;
         // By a signal, or for a timer that it did not get: a long wait may see any number of these.
@@ -275,15 +275,10 @@ fn park(epoch: &Epoch<'_>, seen: WaiterWord, deadline: Deadline) -> bool {
     epoch.slot.exchange(seen, seen.parked_unstirred())
 }
 
-/// When the first of the timers of a wait is due, after those that are due have fired.
-fn earliest_due(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<Option<Due>> {
-    let mut earliest: Option<(u64, Due)> = None;
-    for object in request.iter() {
-        let Some(due) = up_to_date(arena, waiter, object)?.and_then(|timer| timer.schedule.due()) else { continue };
-        let left = due.remaining_ns();
-        if earliest.is_none_or(|(before, _)| left < before) {
-            earliest = Some((left, due));
-        }
-    }
-    Ok(earliest.map(|(_, due)| due))
+/// When the first of the timers of a wait is due, after those that are due have fired; `Never` if none is armed.
+fn earliest_due(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<Deadline> {
+    request.iter().try_fold(Deadline::Never, |earliest, object| {
+        let due = up_to_date(arena, waiter, object)?.and_then(|timer| timer.schedule.due());
+        Ok(due.map_or(earliest, |due| earliest.earlier(due.deadline())))
+    })
 }

@@ -123,7 +123,7 @@ fn take_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Qu
     probe_all(arena, waiter, request, &found[..request.objects().len()])
 }
 
-/// One attempt, in no queue. If `late`, its failure is the result.
+/// One attempt, in no queue. If `late`, its failure is the result, unless a timer is among the objects.
 fn attempt_at_once(
     arena: &Arena,
     waiter: &Waiter,
@@ -140,7 +140,8 @@ fn attempt_at_once(
     waiter.starts_again();
     queueing.disturb();
     match satisfied {
-        None if failed && late => tried.and(Err(failure(waiter))),
+        // An attempt fires no timers: one that was armed meanwhile may be due.
+        None if failed && late && !queueing.has_timers() => tried.and(Err(failure(waiter))),
         None => tried.and(Ok(Round::Again)),
         Some(satisfied) => Ok(Round::Satisfied(satisfied)),
     }

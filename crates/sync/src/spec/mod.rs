@@ -38,7 +38,8 @@
 //!   in its queue continue; a wait-all can still acquire it, until a new object takes its slot.
 //! * A signal-and-wait is a signal, then a wait ([`SignalAndWait`]): two operations, between which other threads may step.
 //! * A timer that is due fires at any step ([`State::fires`]), and before an operation that names it. A firing offers the timer like a
-//!   signal. The deadline of a wait may end it first. A closed timer does not fire.
+//!   signal. The deadline of a wait may end it first. A closed timer does not fire. Before a wait takes several objects, those timers fire
+//!   that are not signaled. One that is signaled already may fire again later: timers fire one after the other.
 //! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
 
 mod event;
@@ -210,11 +211,11 @@ impl State {
         // What is refused before it looks at an object tells nothing of what is due.
         let is_refused = refusal.is_some() && (!running.began_open || running.operation.is_malformed());
         let named = if is_refused { vec![] } else { self.named_next(running) };
-        let fired: Vec<State> = named.into_iter().filter_map(|object| self.fired(object)).collect();
-        if !fired.is_empty() {
+        let fired: Vec<State> = named.iter().filter_map(|&object| self.fired(object)).collect();
+        if named.iter().any(|&object| self.must_fire(object, named.len() > 1)) {
             return fired;
         }
-        let mut next: Vec<State> = self.ends().collect();
+        let mut next: Vec<State> = fired.into_iter().chain(self.ends()).collect();
         next.extend(refusal.map(|error| self.ended(thread, error)));
         if is_refused {
             return next;
@@ -261,6 +262,13 @@ impl State {
         state.offer(object, NOBODY);
         state.doom();
         Some(state)
+    }
+
+    /// Returns true if it is a timer that is due, and must fire before an operation sees it, alone or among others.
+    fn must_fire(&self, object: Id, among_others: bool) -> bool {
+        let is_signaled_again = |timer: &Timer| among_others && timer.signaled;
+        self.is_open(object)
+            && matches!(&self.objects[object].value, Value::Timer(timer) if timer.is_due(self.now) && !is_signaled_again(timer))
     }
 
     /// The objects that the next step of an operation tells from their being due.

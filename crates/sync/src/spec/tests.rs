@@ -408,6 +408,26 @@ fn a_wait_for_all_takes_a_timer_with_the_rest_or_not_at_all() {
 }
 
 #[test]
+fn a_wait_for_all_may_come_between_two_timers_that_are_due_together() {
+    let mut state = world(&[timer(false), timer(false)]);
+    (0..2).for_each(|object| assert_eq!(state.run(3, arm(object, 5 + object as u64, 5)), DONE));
+    pass(&mut state, 5);
+    assert_eq!(state.run(3, Operation::Pass { time: 5 }), DONE);
+    state.invoke(0, polled(all(&[0, 1], 1)));
+    let mut states = state.steps(0);
+    assert!(states.iter().all(|state| state.outcome(0).is_none()), "the other one fires first");
+    let taken = |state: &State| state.outcome(0) == Some(&satisfied(0, false));
+    states = states.iter().flat_map(|state| state.steps(0)).filter(taken).collect();
+    let signaled_after = |state: &State| state.fires().iter().any(|fired| fired.value(0).available(1));
+    assert!(states.iter().any(signaled_after), "it fires again");
+    // Both firings before it are one.
+    let mut merged = state.clone();
+    pass(&mut merged, 0);
+    let merged = merged.steps(0).into_iter().find(taken).expect("both are signaled");
+    assert!(!signaled_after(&merged));
+}
+
+#[test]
 fn a_closed_timer_does_not_fire() {
     let mut state = world(&[timer(true)]);
     assert_eq!(state.run(3, arm(0, 5, 0)), DONE);

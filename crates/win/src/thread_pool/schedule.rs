@@ -33,7 +33,6 @@ use super::slab::Id;
 use super::state::{State, state};
 use crate::boundary::call;
 use crate::thread::IDLE_NS;
-use crate::timer::earlier;
 
 /// What a timer is set to.
 #[derive(Default)]
@@ -114,7 +113,7 @@ impl Clock {
         let monotonic = self.monotonic.next().map(Deadline::Monotonic);
         let realtime = self.realtime.next().map(Deadline::Realtime);
         match (monotonic, realtime) {
-            (Some(first), Some(second)) => Some(earlier(first, second)),
+            (Some(first), Some(second)) => Some(first.earlier(second)),
             (first, second) => first.or(second),
         }
     }
@@ -219,7 +218,7 @@ impl State {
             self.owed.clock = true;
             return;
         }
-        let is_late = !clock.own.is_empty() || clock.until.is_none_or(|until| earlier(until, wake) != until);
+        let is_late = !clock.own.is_empty() || clock.until.is_none_or(|until| until.earlier(wake) != until);
         if is_late {
             self.owed.calls.extend(clock.sleeper.take());
         }

@@ -45,7 +45,6 @@ use crate::last_error::{INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result};
 use crate::planted::{Bug, planted};
 use crate::record::Target;
 use crate::thread::{self, IDLE_NS};
-use crate::timer::earlier;
 use crate::wait::{self, Woken};
 use crate::{apc, start};
 
@@ -310,7 +309,7 @@ impl State {
             let Some(Item { cause: Cause::Wait(Wait { armed: Some(armed), .. }), .. }) = items.get(item) else {
                 continue;
             };
-            round.due = earlier(round.due, armed.due);
+            round.due = round.due.earlier(armed.due);
             if let Some(target) = armed.target {
                 round.items.push(item);
                 round.targets.push(target);
