@@ -17,7 +17,8 @@
 //! # Order
 //! * O-due: a waiter puts its entry into the wait set, parks (exchange), then reads the schedule. A thread that arms announces
 //!   (exchange), then reads the wait set, then the waiter's word.
-//! * O-turn: the object's word is read before the schedule, the schedule before the clock.
+//! * O-turn: the object's word is read before the schedule, the schedule before the clock, the clock before the question whether the timer
+//!   that is due is still open: one that was closed before its time does not fire.
 
 use ntux_platform::clock::{Deadline, Due};
 use ntux_platform::futex;
@@ -133,6 +134,10 @@ fn up_to_date<'a>(arena: &'a Arena, waiter: &Waiter, object: Object) -> Result<O
             let is_due = schedule.due().zip(now_ns).filter(|(due, now_ns)| due.at_ns <= *now_ns);
             match is_due {
                 Some((_, now_ns)) if firings < FIRINGS_MOST && !planted(Bug::DueUnseen) => {
+                    // It was due while it was open.
+                    if slot.kind_if_live(object).is_none() {
+                        return Ok(None);
+                    }
                     firings += u32::from(place.exchange(schedule, schedule.fired(now_ns)));
                 }
                 _ => return Ok(Some(InTime { kind, word, place, schedule })),

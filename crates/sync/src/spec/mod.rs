@@ -39,7 +39,8 @@
 //! * A signal-and-wait is a signal, then a wait ([`SignalAndWait`]): two operations, between which other threads may step.
 //! * A timer that is due fires at any step ([`State::fires`]), and before an operation that names it. A firing offers the timer like a
 //!   signal. The deadline of a wait may end it first. A closed timer does not fire. Before a wait takes several objects, those timers fire
-//!   that are not signaled. One that is signaled already may fire again later: timers fire one after the other.
+//!   that are not signaled. One that is signaled already may fire again later: timers fire one after the other. A wait that an interrupt
+//!   takes out of its queues may have looked at a timer before it was due, and still find another object available.
 //! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
 
 mod event;
@@ -212,10 +213,11 @@ impl State {
         let is_refused = refusal.is_some() && (!running.began_open || running.operation.is_malformed());
         let named = if is_refused { vec![] } else { self.named_next(running) };
         let fired: Vec<State> = named.iter().filter_map(|&object| self.fired(object)).collect();
-        if named.iter().any(|&object| self.must_fire(object, named.len() > 1)) {
-            return fired;
+        let is_interrupted = self.threads[thread].interrupted;
+        if !is_interrupted && named.iter().any(|&object| self.must_fire(object, named.len() > 1)) {
+            return fired.into_iter().chain(self.firings_begun(running)).collect();
         }
-        let mut next: Vec<State> = fired.into_iter().chain(self.ends()).collect();
+        let mut next: Vec<State> = fired.into_iter().chain(self.ends()).chain(self.firings_begun(running)).collect();
         next.extend(refusal.map(|error| self.ended(thread, error)));
         if is_refused {
             return next;
@@ -262,6 +264,22 @@ impl State {
         state.offer(object, NOBODY);
         state.doom();
         Some(state)
+    }
+
+    /// The states in which this operation has begun to fire one of its timers, without effect so far. That matters only if time passes
+    /// before the effect.
+    fn firings_begun(&self, running: &Running) -> Vec<State> {
+        let passes = |thread: &Thread| {
+            matches!(&thread.phase, Phase::Running(Running { operation: Operation::Pass { .. }, .. }))
+        };
+        let begun = |object| {
+            let mut state = self.clone();
+            state.timer(object).is_ok_and(|timer| timer.begin_to_fire(self.now)).then_some(state)
+        };
+        if !self.threads.iter().any(passes) {
+            return vec![];
+        }
+        running.operation.objects().into_iter().filter(|&object| self.is_open(object)).filter_map(begun).collect()
     }
 
     /// Returns true if it is a timer that is due, and must fire before an operation sees it, alone or among others.

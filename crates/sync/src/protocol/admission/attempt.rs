@@ -91,7 +91,11 @@ fn collect(arena: &Arena, waiter: &Waiter, seen: Admission, candidate: &WaiterSl
         }
     }
     if let Some(word) = open_word(seen, candidate) {
-        give_everything(arena, waiter, candidate, word, abandoned, performer(arena, seen), is_firing(arena, seen));
+        let (by, is_firing) = (performer(arena, seen), is_firing(arena, seen));
+        // While the operation runs, the request is its own. Once it has gone on, the attempt is decided.
+        if current(arena) == seen {
+            give_everything(arena, waiter, candidate, word, abandoned, by, is_firing);
+        }
     }
     Ok(())
 }
@@ -179,8 +183,7 @@ fn conclude_attempt(
 /// Returns true if the operation is the firing of a timer, so that those who wait for it wake by themselves.
 fn is_firing(arena: &Arena, seen: Admission) -> bool {
     let origin = origin(arena, seen).filter(|_| seen.has_origin());
-    // While the operation runs, the request is its own.
-    origin.is_some_and(|(.., signal)| matches!(signal, Signal::Fire(_))) && current(arena) == seen
+    origin.is_some_and(|(.., signal)| matches!(signal, Signal::Fire(_)))
 }
 
 /// Returns true if the operation has more to offer after this attempt. All helpers agree, because until the operation continues
