@@ -5,12 +5,12 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 
-use super::{EVENTFD, FUTEX, OURS, PEERS, RUST, Report, SERVER, WAITV, WAITV_COUNTED};
+use super::{EVENTFD, FUTEX, OURS, PEERS, RUST, Report, SERVER, TIMERFD, WAITV, WAITV_COUNTED};
 use crate::grid::{aligned, distinct, grid};
 use crate::record::{Group, Outcome, Record, Unit};
 
 /// Behind the floor is not behind a rival: the floor cannot do what the others do.
-const RIVALS: [&str; 5] = [EVENTFD, WAITV, WAITV_COUNTED, SERVER, super::DRIVER];
+const RIVALS: [&str; 6] = [EVENTFD, WAITV, WAITV_COUNTED, SERVER, TIMERFD, super::DRIVER];
 
 pub(crate) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
     report.machine.print("sync", out)?;
