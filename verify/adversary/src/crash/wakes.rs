@@ -12,6 +12,9 @@ use super::stage::SLEEPERS;
 use crate::WAKES_AT_DEATH;
 use ntux_testkit::task::{FutexWait, Task};
 
+/// How much later than its deadline a thread may be asleep: macOS sleeps for a time, which counts from when the kernel is asked.
+const LATER_NS: u64 = if WAKES_AT_DEATH { 0 } else { 1_000_000_000 };
+
 /// How late wakes came.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Wakes {
@@ -125,7 +128,9 @@ impl Play<'_> {
         let wakes_in_time =
             named.filter_map(|object| snapshot.object(self.stage.board.object(object).index())).all(|seen| {
                 match (&seen.value, seen.claim) {
-                    (Value::Timer(timer), Claim::None) => timer.due.is_none_or(|due| until <= due.at_ns),
+                    (Value::Timer(timer), Claim::None) => {
+                        timer.due.is_none_or(|due| until <= due.at_ns.saturating_add(LATER_NS))
+                    }
                     _ => true,
                 }
             });
