@@ -13,6 +13,14 @@ struct Equivalent {
 
 const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
+        accesses: &[("waiter_word::exchange", Some("refused exchange: relaxed"))],
+        why: "whoever is refused loads the word again before it acts on what it says",
+    },
+    Equivalent {
+        accesses: &[("explore::now", None), ("explore::pass", None)],
+        why: "the clock that programs move is the checker's; no processor passes it on with what it stores",
+    },
+    Equivalent {
         accesses: &[
             ("object_word::glance", None),
             ("objects::free", None),
@@ -23,12 +31,6 @@ const EQUIVALENT: &[Equivalent] = &[
         ],
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one; a glance without one \
               takes nothing, and whoever glanced looks again",
-    },
-    Equivalent {
-        accesses: &[("waiter_word::load", None), ("waiter_word::exchange", None)],
-        why: "who finds the entry of a wait has acquired with it the waiter's word as it was then; whether the \
-              wait is over since is decided by an exchange of this word, or by the kernel's comparison before \
-              the sleep",
     },
     Equivalent {
         accesses: &[
@@ -82,6 +84,7 @@ const EQUIVALENT: &[Equivalent] = &[
         accesses: &[
             ("objects::kind", None),
             ("objects::kind_if_live", None),
+            ("objects::kind_if_live_untimed", None),
             ("objects::resident", None),
             ("create::furnish", None),
         ],
@@ -156,11 +159,6 @@ const EQUIVALENT: &[Equivalent] = &[
         accesses: &[("wait_one::look_and_queue", None)],
         why: "a deadline that was over when the call began was over at the look before, too; one that passes later is \
               learnt from the clock, and with the time what had happened by then: a later signal comes after the wait",
-    },
-    Equivalent {
-        accesses: &[("objects::still_has", None)],
-        why: "the object's word was loaded before, and acquired what wrote it: who has a word of the object that is \
-              being made reads that it is being made",
     },
     Equivalent {
         accesses: &[("epoch::draw", None), ("epoch::is_last_ticket", None)],
