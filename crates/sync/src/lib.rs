@@ -43,6 +43,7 @@ pub use arena::descriptor::{Gone, Identity, Page};
 #[cfg(ntux_explore)]
 pub use arena::meeting::{Descriptors, Opened, Place};
 pub use arena::names::Name;
+pub use arena::queues::Queue;
 pub use error::{Error, Result};
 pub use format::fields;
 pub use format::layout::Capacity;
@@ -50,6 +51,7 @@ pub use kind::{Kind, New, Signal};
 pub use ntux_platform::clock::{Clock, Deadline, Due};
 pub use ntux_platform::memory::FileId;
 pub use observe::trace;
+pub use protocol::detached::{Registered, Registration};
 pub use protocol::waiter::Waiter;
 
 /// Most objects of one wait, without the alert. `NTUX_WAIT_OBJECTS_MAX` in `ntux.h` is the same number.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The public interface of an arena: a thin layer over the floors below.
 
+mod detached;
 pub(crate) mod interruptible;
 mod names;
 mod objects;

@@ -17,6 +17,7 @@ pub(crate) mod names;
 pub(crate) mod objects;
 pub(crate) mod peers;
 pub(crate) mod pool;
+pub(crate) mod queues;
 #[cfg(ntux_explore)]
 mod scarce;
 pub(crate) mod schedules;
@@ -32,8 +33,8 @@ use ntux_platform::atomic::{Word32, Word64, Word128};
 use ntux_platform::memory::{self, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
-use crate::format::layout::{Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, WaiterSlot};
-use crate::format::limits::{NAMES_GROUP, PEERS_MAX, RECORDS};
+use crate::format::layout::{Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, QueueSlot, WaiterSlot};
+use crate::format::limits::{NAMES_GROUP, PEERS_MAX, QUEUES_MAX, RECORDS};
 use crate::format::{FINGERPRINT, MAGIC, VERSION};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
@@ -193,6 +194,15 @@ impl Arena {
     fn schedule_word(&self, index: u32) -> Option<&Word128> {
         // SAFETY: the layout has `capacity.objects` words here, 16-byte aligned.
         (index < self.capacity.objects).then(|| unsafe { self.at(self.layout.schedules, index) })
+    }
+
+    pub(crate) fn queue_slot(&self, index: u32) -> Option<&QueueSlot> {
+        // SAFETY: the layout has QUEUES_MAX queues here, 64-byte aligned.
+        (index < QUEUES_MAX).then(|| unsafe { self.at(self.layout.queues, index) })
+    }
+
+    pub(crate) fn provide_queue(&self, index: u32) -> bool {
+        self.provide::<QueueSlot>(self.layout.queues, index)
     }
 
     /// Allocates the memory of a schedule, in any order.

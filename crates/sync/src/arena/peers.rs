@@ -153,8 +153,11 @@ impl Arena {
         index != mine && self.process(index).zip(self.process(mine)).is_some_and(|(process, me)| is_gone(process, me))
     }
 
-    /// Does what [`Arena::is_process_gone`] does, for a thread.
+    /// Does what [`Arena::is_process_gone`] does, for a thread; thread 0 stands for its whole process.
     pub(crate) fn is_thread_gone(&self, index: u32, thread: u64, mine: u32) -> bool {
+        if thread == 0 {
+            return self.is_process_gone(index, mine);
+        }
         let known = |(process, me)| liveness::is_thread_dead(process, thread, me);
         self.process(index).zip(self.process(mine)).is_some_and(known)
     }
@@ -230,12 +233,13 @@ impl<'a> LivenessCache<'a> {
         dead
     }
 
-    /// Returns true if this thread of a process is certainly dead.
+    /// Returns true if this thread of a process is certainly dead; thread 0 stands for the whole process.
     pub(crate) fn is_thread_dead(&self, peer: u32, thread: u64) -> bool {
         if self.is_peer_dead(peer) {
             return true;
         }
-        self.arena.process(peer).is_some_and(|process| liveness::is_thread_dead(process, thread, self.me))
+        thread != 0
+            && self.arena.process(peer).is_some_and(|process| liveness::is_thread_dead(process, thread, self.me))
     }
 }
 

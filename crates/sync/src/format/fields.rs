@@ -10,10 +10,12 @@ use core::mem::offset_of;
 use ntux_platform::liveness::{INCARNATION_BITS, START_BITS, THREAD_BITS};
 
 use super::layout::{
-    Capacity, Chunk, ChunkPool, Header, Layout, NAME_WORDS, NameGroup, NameText, ObjectSlot, PoolWords, WaiterSlot,
-    Woken,
+    Capacity, Chunk, ChunkPool, Header, Layout, NAME_WORDS, NameGroup, NameText, ObjectSlot, PoolWords, QueueSlot,
+    WaiterSlot, Woken,
 };
-use super::limits::{LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS};
+use super::limits::{
+    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, QUEUE_GROUPS, QUEUES_MAX, RECORDS,
+};
 use crate::WAIT_MAX;
 
 /// An array of elements of one type.
@@ -195,6 +197,7 @@ pub(crate) const WAITER_WORD: &[Bits] = &[
     bits("abandoned", 76, 1),
     bits("owed", 77, 1),
     bits("code", 78, 8),
+    bits("detached", 86, 1),
     bits("argument", 96, 32),
 ];
 pub(crate) const ADMISSION: &[Bits] = &[
@@ -282,8 +285,12 @@ pub(crate) const TRANSFER: &[Bits] =
 pub(crate) const DEADLINE: &[Bits] = &[bits("time", 0, 63), bits("wall_clock", 63, 1)];
 const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
 
-const POOLS: [usize; 3] =
-    [offset_of!(Header, object_pool), offset_of!(Header, waiter_pool), offset_of!(Header, chunk_pool)];
+const POOLS: [usize; 4] = [
+    offset_of!(Header, object_pool),
+    offset_of!(Header, waiter_pool),
+    offset_of!(Header, chunk_pool),
+    offset_of!(Header, queue_pool),
+];
 
 const HEADER_FIELDS: &[Field] = &[
     field("magic", offset_of!(Header, magic), 8, &[]),
@@ -302,6 +309,9 @@ const HEADER_FIELDS: &[Field] = &[
     field("chunk_pool.transfer", POOLS[2] + offset_of!(ChunkPool, transfer), 16, TRANSFER),
     field("chunk_pool.fresh", POOLS[2] + offset_of!(ChunkPool, fresh), 4, &[]),
     field("chunk_pool.rotor", POOLS[2] + offset_of!(ChunkPool, rotor), 4, &[]),
+    field("queue_pool.hints", POOLS[3] + offset_of!(PoolWords, hints), 8, HINTS),
+    field("queue_pool.fresh", POOLS[3] + offset_of!(PoolWords, fresh), 4, &[]),
+    field("queue_pool.rotor", POOLS[3] + offset_of!(PoolWords, rotor), 4, &[]),
     field("families", offset_of!(Header, families), 4, &[]),
     field("founded", offset_of!(Header, founded), 4, &[]),
     field("trace_until", offset_of!(Header, trace_until), 8, &[]),
@@ -325,6 +335,7 @@ const WAITER_FIELDS: &[Field] = &[
     field("joined_after", offset_of!(WaiterSlot, joined_after), 8, JOINED_AFTER),
     field("request_object", offset_of!(WaiterSlot, request_object), 8, OBJECT),
     row(WAIT_MAX, field("joined_others", offset_of!(WaiterSlot, joined_others), 8, FOUND)),
+    field("queue", offset_of!(WaiterSlot, queue), 4, &[]),
     field("woken.at", WOKEN + offset_of!(Woken, at), 8, &[]),
     field("woken.object", WOKEN + offset_of!(Woken, object), 8, OBJECT),
     field("woken.from", WOKEN + offset_of!(Woken, from), 8, &[]),
@@ -351,10 +362,18 @@ const NAME_GROUP_FIELDS: &[Field] = &[
 const TEXT_FIELDS: &[Field] = &[row(NAME_WORDS, field("text", 0, 8, &[]))];
 
 const SCHEDULE_FIELDS: &[Field] = &[field("schedule", 0, 16, SCHEDULE)];
+const QUEUE_FIELDS: &[Field] = &[
+    field("bell", offset_of!(QueueSlot, bell), 8, &[]),
+    field("holder", offset_of!(QueueSlot, holder), 8, HOLDER),
+    field("next_hint", offset_of!(QueueSlot, next_hint), 4, &[]),
+    field("rotor", offset_of!(QueueSlot, rotor), 4, &[]),
+    row(QUEUE_GROUPS, field("posted", offset_of!(QueueSlot, posted), 4, &[])),
+    row(QUEUE_GROUPS, field("seen", offset_of!(QueueSlot, seen), 4, &[])),
+];
 
 /// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, claims, names,
-/// texts, schedules. None if the capacity is out of bounds.
-pub fn tables(capacity: Capacity) -> Option<[Table; 10]> {
+/// texts, schedules, queues. None if the capacity is out of bounds.
+pub fn tables(capacity: Capacity) -> Option<[Table; 11]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
     Some([
@@ -368,6 +387,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 10]> {
         table("names", layout.names, size_of::<NameGroup>(), layout.name_groups, NAME_GROUP_FIELDS),
         table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),
         table("schedules", layout.schedules, 16, capacity.objects, SCHEDULE_FIELDS),
+        table("queues", layout.queues, size_of::<QueueSlot>(), QUEUES_MAX, QUEUE_FIELDS),
     ])
 }
 

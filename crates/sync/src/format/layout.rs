@@ -12,6 +12,7 @@
 //! ...      names         4096 bytes for each group of names: which objects have them
 //! ...      texts         256 bytes for each name
 //! ...      schedules     16 bytes for each object that is a timer
+//! ...      queues        2,176 bytes for each queue of detached waits
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
@@ -26,7 +27,8 @@ use core::mem::offset_of;
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
 use super::limits::{
-    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, RECORDS, WAITERS_MAX,
+    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, QUEUE_GROUPS,
+    QUEUES_MAX, RECORDS, WAITERS_MAX,
 };
 use crate::WAIT_MAX;
 
@@ -73,6 +75,7 @@ pub struct Header {
     pub object_pool: Line<PoolWords>,
     pub waiter_pool: Line<PoolWords>,
     pub chunk_pool: Line<ChunkPool>,
+    pub queue_pool: Line<PoolWords>,
     /// The number of the next event that a thread reports.
     pub trace_head: Line<Word64>,
     /// A bit for each group of names that has memory.
@@ -144,6 +147,8 @@ pub struct WaiterSlot {
     pub request_object: Word64,
     /// What the wait found at its other objects and its alert ([`crate::format::found`]).
     pub joined_others: [Word64; WAIT_MAX],
+    /// The queue to which a detached wait is delivered, plus one; 0 if the slot is a thread's. See [`crate::protocol::detached`].
+    pub queue: Word32,
     /// Apart from what the thread itself writes: the cache line would go back and forth with each wake.
     pub woken: Line<Woken>,
 }
@@ -155,6 +160,23 @@ pub struct Woken {
     pub object: Word64,
     /// The low half of the word of the wait whose wake was sent last.
     pub from: Word64,
+}
+
+/// Where detached waits are delivered. See [`crate::protocol::detached`].
+#[repr(C, align(64))]
+pub struct QueueSlot {
+    /// Who sleeps for a delivery sleeps on this word.
+    pub bell: Line<Word64>,
+    /// The process that has the queue, like [`WaiterSlot::holder`], without a thread.
+    pub holder: Word64,
+    /// Next hint of the pool.
+    pub next_hint: Word32,
+    /// Which group is looked at next.
+    pub rotor: Word32,
+    /// How often something of a group of waiter slots was delivered.
+    pub posted: Line<[Word32; QUEUE_GROUPS]>,
+    /// The count at which somebody has looked at all of the group.
+    pub seen: Line<[Word32; QUEUE_GROUPS]>,
 }
 
 /// Additional entries of a wait set.
@@ -190,6 +212,7 @@ const _: () = assert!(size_of::<WaiterSlot>() == 1216);
 /// A wait for one object leaves its notes in one cache line.
 const _: () = assert!(offset_of!(WaiterSlot, asleep_since) / 64 == offset_of!(WaiterSlot, joined_after) / 64);
 const _: () = assert!(size_of::<Chunk>() == 256);
+const _: () = assert!(size_of::<QueueSlot>() == 2176);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 
 /// Byte offsets for a capacity.
@@ -206,6 +229,7 @@ pub struct Layout {
     pub name_groups: u32,
     pub texts: u64,
     pub schedules: u64,
+    pub queues: u64,
     pub length: u64,
 }
 
@@ -230,7 +254,8 @@ impl Layout {
         let name_groups = (capacity.objects.div_ceil(NAMES_GROUP as u32 / 2)).min(NAME_GROUPS_MAX);
         let texts = names + u64::from(name_groups) * size_of::<NameGroup>() as u64;
         let schedules = texts + u64::from(name_groups) * (NAMES_GROUP * size_of::<NameText>()) as u64;
-        let length = schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64;
+        let queues = (schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64).next_multiple_of(64);
+        let length = queues + u64::from(QUEUES_MAX) * size_of::<QueueSlot>() as u64;
         let length = length.next_multiple_of(4096);
         Some(Layout {
             peers,
@@ -244,6 +269,7 @@ impl Layout {
             name_groups,
             texts,
             schedules,
+            queues,
             length,
         })
     }

@@ -25,6 +25,12 @@ pub const NAME_MAX: usize = 255;
 pub const NAME_GROUPS_MAX: u32 = 256;
 /// Places for names in a group, which is a page with its head.
 pub const NAMES_GROUP: usize = 255;
+/// Queues of detached waits, at a time.
+pub const QUEUES_MAX: u32 = 1024;
+/// A queue notes deliveries of the waiter slots whose numbers have the same remainder together.
+pub const QUEUE_GROUPS: usize = 256;
+/// A checker's slots share their groups.
+pub(crate) const QUEUE_GROUPS_USED: u32 = if cfg!(ntux_explore) { 2 } else { QUEUE_GROUPS as u32 };
 /// A checker's group is full with two.
 pub(crate) const NAMES_USED: u32 = if cfg!(ntux_explore) { 2 } else { NAMES_GROUP as u32 };
 /// A checker's arena is full with two, so that the third must replace a dead one.
@@ -44,7 +50,7 @@ pub(crate) const QUEUEING_TRIES: u32 = 16;
 pub(crate) const RETRIES: u32 = 1 << 20;
 
 /// All limits, in the order of the fingerprint. Processes with different limits cannot share an arena.
-pub(crate) const ALL: [u64; 18] = [
+pub(crate) const ALL: [u64; 21] = [
     PEERS_MAX as u64,
     PEERS_USED as u64,
     FAMILIES_MAX as u64,
@@ -59,6 +65,9 @@ pub(crate) const ALL: [u64; 18] = [
     NAME_GROUPS_MAX as u64,
     NAMES_GROUP as u64,
     NAMES_USED as u64,
+    QUEUES_MAX as u64,
+    QUEUE_GROUPS as u64,
+    QUEUE_GROUPS_USED as u64,
     crate::budget::WORK_BUDGET as u64,
     RETRIES as u64,
     QUEUEING_TRIES as u64,

@@ -3,18 +3,19 @@
 //!
 //! # Picture
 //! ```text
-//!  127       96 95    86 85   78 77  76  75   74  72 71     64 63          32 31            0
-//! +------------+--------+-------+---+---+----+-------+--------+--------------+---------------+
-//! |  argument  |   -    | code  | owed|ab |open| state | ticket (high 8, low 32)| futex word   |
-//! +------------+--------+-------+---+---+----+-------+--------+--------------+---------------+
+//!  127       96 95 87 86  85   78 77  76  75   74  72 71     64 63          32 31            0
+//! +------------+-----+---+-------+---+---+----+-------+--------+--------------+---------------+
+//! |  argument  |  -  |det| code  | owed|ab |open| state | ticket (high 8, low 32)| futex word   |
+//! +------------+-----+---+-------+---+---+----+-------+--------+--------------+---------------+
 //! ```
 //! * futex word: zero unless the state is `Waiting` or `Queueing`; then the number of the waiting thread, with `PARKED`
-//!   if it may be asleep. When a thread dies whose robust list names this word (`ntux_platform::robust`), the kernel
+//!   if it may be asleep; or [`NOBODY`], parked, if no thread waits ([`crate::protocol::detached`]). When a thread dies whose robust list names this word (`ntux_platform::robust`), the kernel
 //!   sends the wake of a killed waker if the word is zero, and writes `DIED` if it is the number of the dying thread.
 //!   So a killed thread leaves all queues at once, at no cost while it lives.
 //! * ticket: one counter for the whole arena; names the *epoch* of the waiter (one wait) and orders waiters by arrival.
 //! * owed: satisfied while parked, and the wake may not have been sent yet. A thread that settles the claim at once does not take it back, nor
 //!   does the thread when it is back: what onlookers know of that is noted beside the word ([`crate::observe`]).
+//! * det: the wait is no thread's: who decides it delivers it to its queue.
 //! * ab: the mutex that it was given had been abandoned.
 //! * open, argument while `Waiting`: the number of the wait-all attempt on this waiter, and whether it is undecided.
 //!   (code says whether there was an attempt at all.)
@@ -32,6 +33,8 @@
 //! | `Waiting` | `Withdrawn` | the waiter's thread (deadline, interrupt) |
 //! | `Waiting`, parked | the same, stirred | anyone that arms a timer for which it waits |
 //! | `Waiting`, stirred | the same, parked | the waiter's thread, before it looks at its timers |
+//! | `Waiting` | the same, nobody's | the thread that has registered it ([`crate::protocol::detached`]) |
+//! | `Satisfied`, detached before | `Withdrawn` | who takes the result from its queue |
 //! | `Waiting`, `Queueing` | `Died` | the kernel, when the thread dies |
 //! | `Probing` | `Satisfied` | the waiter's thread |
 //! | `Probing` | `Withdrawn` | anyone that meets the probe's claim |
@@ -59,6 +62,8 @@ const DIED: u32 = part(WAITER_WORD, "died").flag() as u32;
 /// The same bit beside the number of the thread, which the kernel leaves there only while the thread lives: it may be asleep, and is to
 /// look at its timers again ([`crate::protocol::timer`]).
 const STIRRED: u32 = DIED;
+/// No thread has this number: the wait is detached.
+const NOBODY: u32 = THREAD_MASK;
 /// Set while the thread may be asleep.
 const PARKED: u32 = part(WAITER_WORD, "parked").flag() as u32;
 /// The argument of a waiter that was given all its objects.
@@ -73,6 +78,7 @@ const STATE_MASK: u64 = part(WAITER_WORD, "state").mask();
 const OPEN: u64 = part(WAITER_WORD, "open").flag();
 const ABANDONED: u64 = part(WAITER_WORD, "abandoned").flag();
 const OWED: u64 = part(WAITER_WORD, "owed").flag();
+const DETACHED: u64 = part(WAITER_WORD, "detached").flag();
 const CODE_SHIFT: u32 = part(WAITER_WORD, "code").shift();
 const CODE_MASK: u64 = part(WAITER_WORD, "code").mask();
 
@@ -219,6 +225,18 @@ impl WaiterWord {
         self.with_futex(self.futex() | STIRRED)
     }
 
+    /// Nobody's, from now on: who decides it delivers it to its queue.
+    pub(crate) fn detached(self) -> WaiterWord {
+        let word = self.with_futex(NOBODY | PARKED);
+        WaiterWord(Pair { high: word.0.high | DETACHED, ..word.0 })
+    }
+
+    /// Returns true if it is no thread's, also when it is decided.
+    #[inline(always)]
+    pub(crate) fn is_detached(self) -> bool {
+        self.0.high & DETACHED != 0
+    }
+
     /// Object index, attempt or result.
     #[inline(always)]
     pub fn argument(self) -> u32 {
@@ -253,6 +271,11 @@ impl WaiterWord {
     /// In all its queues.
     pub fn queued(self) -> WaiterWord {
         self.with_state(WaiterState::Waiting)
+    }
+
+    /// The number that stands for a thread in the word. None has that of [`NOBODY`], or 0.
+    pub(crate) fn number_of(thread: u64) -> u32 {
+        (thread as u32 & THREAD_MASK).clamp(1, NOBODY - 1)
     }
 
     /// Ended without an object.

@@ -59,7 +59,8 @@ mod announced;
 mod attempt;
 
 use super::claim::{Found, help, help_claim, put};
-use super::epoch::begin;
+use super::detached::is_of_the_dead;
+use super::epoch::{begin, withdraw};
 use super::scan::{Ahead, Offered, clear, offer};
 use super::waiter::{Waiter, enroll};
 use crate::arena::Arena;
@@ -328,6 +329,11 @@ fn first_waiting_for_all(
         let word = other.met(entry);
         if !other.backs(word, entry, object) {
             clear(arena, waiter, index, place, entry, word);
+            continue;
+        }
+        if is_of_the_dead(arena, other, word) {
+            withdraw(other, entry.ticket());
+            place.empty(entry);
             continue;
         }
         let is_untried = tried.is_none_or(|tried| tried.is_before(entry.ticket()));

@@ -60,6 +60,7 @@ use ntux_platform::futex;
 use ntux_platform::robust::{Head, Owed};
 
 use super::admission;
+use super::detached::Destination;
 use super::scan::{Ahead, Offered, offer};
 use super::spin::leave_stamp;
 use super::waiter::Waiter;
@@ -130,8 +131,8 @@ pub(crate) fn put(
     let kind = slot.kind();
     let satisfied = candidate.word.satisfied(index, kind.was_abandoned(next));
     let resident = observe::resident(slot, index);
-    let decision =
-        Decision::prepare(waiter, candidate.slot, candidate.word, satisfied, resident, kind.wakes_itself(next));
+    let wakes_itself = kind.wakes_itself(next);
+    let decision = Decision::prepare(arena, waiter, candidate.slot, candidate.word, satisfied, resident, wakes_itself);
     if !slot.exchange(seen, next) {
         decision.drop();
         return None;
@@ -309,7 +310,7 @@ fn decide(
                 let satisfied = seen.satisfied(object, kind.was_abandoned(claimed));
                 // Whose operation it is, only the thread knows that made the claim.
                 let resident = arena.object_slot(object).and_then(|slot| observe::resident(slot, object));
-                let decision = Decision::prepare(waiter, slot, seen, satisfied, resident, wakes_itself);
+                let decision = Decision::prepare(arena, waiter, slot, seen, satisfied, resident, wakes_itself);
                 if decision.make(arena, Mark::default()) {
                     return Ok(Verdict::Granted);
                 }
@@ -351,7 +352,7 @@ pub(crate) fn give_everything(
     wakes_itself: bool,
 ) {
     let next = seen.satisfied(EVERYTHING, abandoned);
-    if Decision::prepare(waiter, slot, seen, next, None, wakes_itself).make(arena, by) && next.is_owed() {
+    if Decision::prepare(arena, waiter, slot, seen, next, None, wakes_itself).make(arena, by) && next.is_owed() {
         slot.exchange(next, next.paid());
     }
 }
@@ -366,27 +367,34 @@ pub(super) struct Decision<'a> {
     /// The object that is given, for onlookers.
     object: Option<Object>,
     /// If a wake will be owed.
-    wake: Option<Wake>,
+    wake: Option<Wake<'a>>,
 }
 
 /// A wake that will be sent: what the kernel does if this thread dies before, unless the waiter wakes by itself; and the time.
-struct Wake {
+struct Wake<'a> {
     will: Option<(Head, Owed)>,
     now_ns: u64,
+    /// The queue of a detached wait, whose bell is what the will names.
+    destination: Option<Destination<'a>>,
 }
 
-impl Wake {
+impl<'a> Wake<'a> {
     #[inline(always)]
-    fn prepare(waiter: &Waiter, slot: &WaiterSlot, wakes_itself: bool) -> Wake {
+    fn prepare(
+        waiter: &Waiter,
+        slot: &WaiterSlot,
+        destination: Option<Destination<'a>>,
+        wakes_itself: bool,
+    ) -> Wake<'a> {
         if !wakes_itself {
             waiter.step_aside();
         }
         let now_ns = if cfg!(ntux_explore) { 0 } else { monotonic_ns() };
         let will = (!wakes_itself).then(|| {
             let robust = waiter.robust();
-            (robust, robust.owe(slot.word.futex_address()))
+            (robust, robust.owe(bell_of(slot, destination)))
         });
-        Wake { will, now_ns }
+        Wake { will, now_ns, destination }
     }
 
     #[inline(always)]
@@ -397,11 +405,18 @@ impl Wake {
     }
 }
 
+/// The word at which somebody sleeps for this wait: its own, or that of its queue.
+#[inline(always)]
+fn bell_of(slot: &WaiterSlot, destination: Option<Destination<'_>>) -> *const u32 {
+    destination.map_or_else(|| slot.word.futex_address(), |destination| destination.bell())
+}
+
 impl<'a> Decision<'a> {
     /// `object`: the one that is given, if it is one and onlookers are to know. `wakes_itself`: the waiter needs no will
     /// ([`Kind::wakes_itself`]).
     #[inline(always)]
     pub(super) fn prepare(
+        arena: &'a Arena,
         waiter: &Waiter,
         slot: &'a WaiterSlot,
         seen: WaiterWord,
@@ -409,7 +424,10 @@ impl<'a> Decision<'a> {
         object: Option<Object>,
         wakes_itself: bool,
     ) -> Decision<'a> {
-        let wake = if next.is_owed() { Some(Wake::prepare(waiter, slot, wakes_itself)) } else { None };
+        let wake = next.is_owed().then(|| {
+            let destination = Destination::of(arena, slot, seen);
+            Wake::prepare(waiter, slot, destination, wakes_itself && destination.is_none())
+        });
         leave_stamp(slot, wake.as_ref().map(|wake| wake.now_ns));
         Decision { slot, seen, next, object, wake }
     }
@@ -418,6 +436,9 @@ impl<'a> Decision<'a> {
     /// still says that the wake is owed: who settles the claim does so at once, and who meets it before wakes the waiter once more.
     #[inline(always)]
     pub(super) fn make(self, arena: &Arena, by: Mark) -> bool {
+        if let Some(destination) = self.wake.as_ref().and_then(|wake| wake.destination) {
+            destination.announce();
+        }
         let decided = self.slot.exchange(self.seen, self.next);
         if decided {
             self.made(arena, by);
@@ -433,7 +454,7 @@ impl<'a> Decision<'a> {
         // O-signature: the woken thread may be the one that settles the claim.
         observe::decided(arena, slot, seen, object, by, wake.as_ref().map(|wake| wake.now_ns));
         if let Some(wake) = wake {
-            futex::wake(slot.word.futex_address(), 1);
+            futex::wake(bell_of(slot, wake.destination), 1);
             wake.forget();
             observe::woken(slot, next);
         }
@@ -454,7 +475,9 @@ pub(crate) fn pay(arena: &Arena, waiter: &Waiter, slot: &WaiterSlot, seen: Waite
     }
     // A thread that reads its own word is awake.
     if !waiter.is_at(slot) {
-        futex::wake(slot.word.futex_address(), 1);
+        let destination = Destination::of(arena, slot, seen);
+        destination.inspect(Destination::announce);
+        futex::wake(bell_of(slot, destination), 1);
         observe::wakes_again(arena, slot);
     }
     slot.exchange(seen, seen.paid());

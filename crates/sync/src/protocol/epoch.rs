@@ -130,6 +130,21 @@ impl Epoch<'_> {
         withdraw(self.slot, self.ticket)
     }
 
+    /// From now on the wait is nobody's ([`super::detached`]). Returns false if it is decided.
+    pub(super) fn detach(&self) -> bool {
+        observe::falls_asleep(self.slot, Deadline::Never);
+        for _ in 0..RETRIES {
+            let seen = self.load();
+            if seen.ticket() != self.ticket || !seen.is_open() {
+                return false;
+            }
+            if self.slot.exchange(seen, seen.detached()) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Sleeps until the wait is decided, or withdraws it when its deadline passes.
     #[inline(always)]
     pub(crate) fn sleep(&self, deadline: Deadline) -> Decision {
@@ -275,7 +290,18 @@ pub(crate) fn begin_with<'a>(
     state: WaiterState,
     write: impl FnOnce(&WaiterSlot),
 ) -> Result<Epoch<'a>> {
-    let (index, slot) = enroll(arena, waiter)?;
+    begin_in(arena, waiter, enroll(arena, waiter)?, state, write)
+}
+
+/// The same in a slot that the thread has besides its own.
+#[inline(always)]
+pub(super) fn begin_in<'a>(
+    arena: &'a Arena,
+    waiter: &'a Waiter,
+    (index, slot): (u32, &'a WaiterSlot),
+    state: WaiterState,
+    write: impl FnOnce(&WaiterSlot),
+) -> Result<Epoch<'a>> {
     let ticket = draw(arena)?;
     write(slot);
     let named = if planted(Bug::NoWill) { core::ptr::null() } else { slot.word.futex_address() };

@@ -62,7 +62,7 @@ pub(super) fn hand_over(arena: &Arena, waiter: &Waiter, signaled: &Signaled<'_>,
     let Some(only) = only_waiter(arena, object, slot) else { return Ok(false) };
     let satisfied = only.word.satisfied(object.index(), signal.abandons() && kind.was_abandoned(next));
     // No timer fires here.
-    let decision = Decision::prepare(waiter, only.slot, only.word, satisfied, Some(object), false);
+    let decision = Decision::prepare(arena, waiter, only.slot, only.word, satisfied, Some(object), false);
     let claim = next.claimed_for(Claimant::Waiter(only.entry.waiter()), only.entry.ticket().tag());
     if !slot.exchange(seen, claim) {
         decision.drop();
@@ -97,5 +97,10 @@ fn only_waiter<'a>(arena: &'a Arena, object: Object, slot: &ObjectSlot) -> Optio
     let entry = arena.only_entry(slot).filter(|entry| !entry.is_all())?;
     let slot = arena.waiter_slot(entry.waiter())?;
     let word = slot.load();
-    (word.waits_since(entry.ticket()) && slot.lists(entry, object)).then_some(Candidate { slot, word, entry })
+    // Whether a detached one's process lives, the general way asks.
+    (word.waits_since(entry.ticket()) && !word.is_detached() && slot.lists(entry, object)).then_some(Candidate {
+        slot,
+        word,
+        entry,
+    })
 }

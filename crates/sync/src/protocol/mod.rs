@@ -10,6 +10,7 @@
 //! | To whom is it offered? | [`scan`]; the common case, one waiter, in one piece: [`hand_over`] |
 //! | How does a wait take available objects, and how does it wait? | [`wait`]; [`wait_one`], [`wait_any`], [`wait_all`]; [`look`], [`request`], [`spin`] |
 //! | How does it join several queues in one step? | [`queueing`] |
+//! | How does a wait go on without its thread? | [`detached`] |
 //! | Who fires a timer, and until when does a thread sleep that waits for one? | [`timer`] |
 //! | How are several objects taken in one step? | [`probe`], [`admission`] |
 //! | How is an object created? | [`create`]; by its name: [`create_named`] |
@@ -30,6 +31,7 @@ pub(crate) mod burial;
 pub(crate) mod claim;
 pub(crate) mod create;
 pub(crate) mod create_named;
+pub(crate) mod detached;
 pub(crate) mod epoch;
 pub(crate) mod hand_over;
 pub(crate) mod look;

@@ -10,7 +10,8 @@
 //! [`super::claim`]), so a scan that was overtaken has no effect.
 
 use super::claim::finish_elsewhere;
-use super::waiter::Waiter;
+use super::detached::is_of_the_dead;
+use super::waiter::{Waiter, end_epoch};
 use crate::Object;
 use crate::arena::Arena;
 use crate::arena::wait_set::Place;
@@ -194,6 +195,12 @@ fn stands<'a>(
     let word = slot.met(entry);
     if !slot.backs(word, entry, object.resident(index)) {
         clear(arena, waiter, index, place, entry, word);
+        return None;
+    }
+    if is_of_the_dead(arena, slot, word) {
+        // If the work budget is spent here, the current operation fails, too.
+        let _ = end_epoch(arena, waiter, entry.waiter());
+        place.empty(entry);
         return None;
     }
     Some(Candidate { slot, word, entry })

@@ -94,7 +94,12 @@ fn wait_all_once(
 }
 
 /// Looks at all objects. Returns whether all are available.
-fn all_available(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &mut Queueing) -> Result<bool> {
+pub(super) fn all_available(
+    arena: &Arena,
+    waiter: &Waiter,
+    request: &Request<'_>,
+    queueing: &mut Queueing,
+) -> Result<bool> {
     queueing.look_anew();
     let mut missing = false;
     for &object in request.objects() {
@@ -111,7 +116,7 @@ fn all_available(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing
 /// Takes all objects, which the look found available, if none has changed since. Not inlined: a thread does not sleep with its list on
 /// the stack, and a wait that finds an object missing makes none.
 #[inline(never)]
-fn take_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing) -> Result<Round> {
+pub(super) fn take_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Queueing) -> Result<Round> {
     let mut found = [None; WAIT_MAX];
     for ((&object, &version), found) in request.objects().iter().zip(queueing.versions()).zip(&mut found) {
         let target = Target::at(arena, object).ok_or(Error::Corrupt)?;
@@ -124,7 +129,7 @@ fn take_all(arena: &Arena, waiter: &Waiter, request: &Request<'_>, queueing: &Qu
 }
 
 /// One attempt, in no queue. If `late`, its failure is the result, unless a timer is among the objects.
-fn attempt_at_once(
+pub(super) fn attempt_at_once(
     arena: &Arena,
     waiter: &Waiter,
     request: &Request<'_>,

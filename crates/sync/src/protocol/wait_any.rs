@@ -103,7 +103,7 @@ pub(super) fn wait_any_slowly(
 
 /// Returns the first available object, and the words of those before it.
 #[inline(always)]
-fn look_at_all(
+pub(super) fn look_at_all(
     arena: &Arena,
     waiter: &Waiter,
     request: &Request<'_>,

@@ -48,6 +48,7 @@ use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
 use crate::format::mark::Mark;
 use crate::format::ticket::Ticket;
+use crate::format::waiter_word::WaiterWord;
 use crate::observe::marks::OwnMark;
 use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result};
@@ -292,13 +293,14 @@ fn enroll_anew<'a>(arena: &'a Arena, waiter: &Waiter) -> Result<(u32, &'a Waiter
     let index = take_slot(arena, waiter)?;
     waiter.slot.set(index + 1);
     waiter.lineage.set(own_lineage());
-    waiter.thread_id.set(liveness::thread_id() as u32);
+    waiter.thread_id.set(WaiterWord::number_of(liveness::thread_id()));
     // A fork copies the thread, but not its robust list.
     waiter.robust.set(None);
     Ok((index, arena.waiter_slot(index).ok_or(Error::Corrupt)?))
 }
 
-fn take_slot(arena: &Arena, waiter: &Waiter) -> Result<u32> {
+/// Takes a slot for the calling thread, beside any that it has.
+pub(super) fn take_slot(arena: &Arena, waiter: &Waiter) -> Result<u32> {
     let mine = Holder::new(arena.peer(bury)?, liveness::thread_id());
     waiter.mark.make(|| Mark::of(mine));
     let take = |index| arena.waiter_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine.0).is_ok());
@@ -371,6 +373,7 @@ pub(super) fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()
 /// Returns everything that a dead process owned.
 pub(crate) fn bury(arena: &Arena, peer: u32) -> Result<()> {
     bury_waiters(arena, peer)?;
+    arena.bury_queues(peer);
     arena.bury_objects(peer);
     Ok(())
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waits without a thread.
+
+use ntux_platform::clock::Deadline;
+
+use crate::arena::Arena;
+use crate::arena::queues::Queue;
+use crate::protocol::detached::{self, Registered, Registration};
+use crate::protocol::waiter::Waiter;
+use crate::{Object, Result, Satisfied};
+
+impl Arena {
+    /// A new queue of this process, to which results of waits without a thread are delivered.
+    ///
+    /// Errors: `Exhausted`.
+    pub fn queue_create(&self) -> Result<Queue> {
+        detached::create(self)
+    }
+
+    /// Cancels all waits of a queue, drops what was delivered, and gives the queue back.
+    ///
+    /// Errors: `Invalid` if it is none of this process.
+    pub fn queue_close(&self, waiter: &Waiter, queue: Queue) -> Result<()> {
+        detached::close(self, waiter, queue)
+    }
+
+    /// Begins to wait for any of these objects, or for all of them in one step, and returns. The result is delivered to the queue, unless
+    /// the wait is satisfied at once. It stands in the order of those who wait as the wait of a thread would. A forked child has no part in it.
+    ///
+    /// Errors: those of [`Arena::wait_any`] and [`Arena::wait_all`], but `TimedOut`; `Invalid` also if a timer is among the objects, or the
+    /// queue is none of this process.
+    pub fn wait_detached(
+        &self,
+        waiter: &Waiter,
+        queue: Queue,
+        objects: &[Object],
+        all: bool,
+        owner: u32,
+    ) -> Result<Registered> {
+        detached::register(self, waiter, queue, objects, all, owner)
+    }
+
+    /// Takes a result that was delivered to the queue, or waits for one. Several threads can do so; each result is taken once.
+    ///
+    /// Errors: `TimedOut`; `Invalid` if it is no queue of this process.
+    pub fn collect(&self, waiter: &Waiter, queue: Queue, deadline: Deadline) -> Result<(Registration, Satisfied)> {
+        detached::collect(self, waiter, queue, deadline)
+    }
+
+    /// Cancels a wait. Returns what it was given, if it was satisfied before and nobody has taken the result: either this, or a
+    /// [`Arena::collect`], or nobody gets it.
+    ///
+    /// Errors: `NoSuchObject` if its result was taken, it was cancelled, or it is none of this process.
+    pub fn cancel(&self, waiter: &Waiter, registration: Registration) -> Result<Option<Satisfied>> {
+        detached::cancel(self, waiter, registration)
+    }
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waits without a thread: registered, delivered, taken, cancelled.
+
+use std::thread;
+use std::time::Duration;
+
+use ntux_sync::{
+    Arena, Capacity, Deadline, Error, MutexState, Object, Queue, Registered, Registration, Satisfied, Waiter,
+};
+
+const MS: u64 = 1_000_000;
+
+fn arena() -> Arena {
+    Arena::create(Capacity { objects: 4096, waiters: 4096 }).unwrap()
+}
+
+fn patiently() -> Deadline {
+    Deadline::after_ns(20_000 * MS)
+}
+
+fn satisfied(index: u32) -> Satisfied {
+    Satisfied { index, abandoned: false }
+}
+
+fn waits(arena: &Arena, waiter: &Waiter, queue: Queue, objects: &[Object], all: bool) -> Registration {
+    match arena.wait_detached(waiter, queue, objects, all, 1) {
+        Ok(Registered::Waits(registration)) => registration,
+        other => panic!("it waits, and not {other:?}"),
+    }
+}
+
+fn nothing(arena: &Arena, waiter: &Waiter, queue: Queue) {
+    assert_eq!(arena.collect(waiter, queue, Deadline::NOW), Err(Error::TimedOut));
+}
+
+#[test]
+fn a_signal_is_delivered_once_and_consumes_the_object() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let wait = waits(&arena, &waiter, queue, &[event], false);
+    nothing(&arena, &waiter, queue);
+    arena.event_set(&waiter, event).unwrap();
+    assert_eq!(arena.event_read(&waiter, event), Ok((false, false)), "taken by the wait");
+    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Ok((wait, satisfied(0))));
+    nothing(&arena, &waiter, queue);
+    assert_eq!(arena.cancel(&waiter, wait), Err(Error::NoSuchObject));
+}
+
+#[test]
+fn what_is_available_is_taken_at_once() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let first = arena.event_create(&waiter, false, false).unwrap();
+    let second = arena.semaphore_create(&waiter, 1, 1).unwrap();
+    let any = arena.wait_detached(&waiter, queue, &[first, second], false, 1);
+    assert_eq!(any, Ok(Registered::Satisfied(satisfied(1))));
+    arena.event_set(&waiter, first).unwrap();
+    arena.semaphore_release(&waiter, second, 1).unwrap();
+    let all = arena.wait_detached(&waiter, queue, &[first, second], true, 1);
+    assert_eq!(all, Ok(Registered::Satisfied(satisfied(0))));
+    assert_eq!(arena.semaphore_read(&waiter, second), Ok((0, 1)));
+    nothing(&arena, &waiter, queue);
+}
+
+#[test]
+fn a_wait_for_all_takes_all_in_one_step() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let mutex = arena.mutex_create(&waiter, 7, 1).unwrap();
+    let wait = waits(&arena, &waiter, queue, &[event, mutex], true);
+    arena.event_set(&waiter, event).unwrap();
+    nothing(&arena, &waiter, queue);
+    assert_eq!(arena.event_read(&waiter, event), Ok((false, true)), "nothing is reserved");
+    arena.mutex_unlock(&waiter, mutex, 7).unwrap();
+    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Ok((wait, satisfied(0))));
+    let owned = MutexState { owner: 1, count: 1, abandoned: false };
+    assert_eq!(arena.mutex_read(&waiter, mutex), Ok(owned));
+    assert_eq!(arena.event_read(&waiter, event), Ok((false, false)));
+}
+
+#[test]
+fn a_wait_was_either_satisfied_or_cancelled() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let wait = waits(&arena, &waiter, queue, &[event], false);
+    assert_eq!(arena.cancel(&waiter, wait), Ok(None));
+    assert_eq!(arena.cancel(&waiter, wait), Err(Error::NoSuchObject));
+    arena.event_set(&waiter, event).unwrap();
+    assert_eq!(arena.event_read(&waiter, event), Ok((false, true)), "nobody waits");
+    arena.event_reset(&waiter, event).unwrap();
+    let wait = waits(&arena, &waiter, queue, &[event], false);
+    arena.event_set(&waiter, event).unwrap();
+    assert_eq!(arena.cancel(&waiter, wait), Ok(Some(satisfied(0))), "it was satisfied before");
+    nothing(&arena, &waiter, queue);
+}
+
+#[test]
+fn waits_with_and_without_a_thread_are_served_in_their_order() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let semaphore = arena.semaphore_create(&waiter, 0, 9).unwrap();
+    let all: Vec<_> = (0..5).map(|_| waits(&arena, &waiter, queue, &[semaphore], false)).collect();
+    for wait in all {
+        arena.semaphore_release(&waiter, semaphore, 1).unwrap();
+        assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Ok((wait, satisfied(0))));
+    }
+}
+
+#[test]
+fn a_manual_event_satisfies_all_and_a_pulse_too() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let event = arena.event_create(&waiter, true, false).unwrap();
+    let mut all: Vec<_> = (0..300).map(|_| waits(&arena, &waiter, queue, &[event], false)).collect();
+    arena.event_pulse(&waiter, event).unwrap();
+    let mut taken: Vec<_> = (0..300).map(|_| arena.collect(&waiter, queue, Deadline::NOW).unwrap().0).collect();
+    all.sort();
+    taken.sort();
+    assert_eq!(all, taken);
+    nothing(&arena, &waiter, queue);
+}
+
+#[test]
+fn several_threads_take_each_result_once() {
+    const RESULTS: usize = 20_000;
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let semaphore = arena.semaphore_create(&waiter, 0, u32::MAX).unwrap();
+    let stop = arena.semaphore_create(&waiter, 0, 9).unwrap();
+    let stops: Vec<_> = (0..3).map(|_| waits(&arena, &waiter, queue, &[stop], false)).collect();
+    let taken = thread::scope(|scope| {
+        let takers: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let waiter = arena.waiter();
+                    let mut taken = 0;
+                    loop {
+                        let (wait, given) = arena.collect(&waiter, queue, patiently()).unwrap();
+                        assert_eq!(given, satisfied(0));
+                        if stops.contains(&wait) {
+                            return taken;
+                        }
+                        taken += 1;
+                    }
+                })
+            })
+            .collect();
+        let signaler = scope.spawn(|| {
+            let waiter = arena.waiter();
+            for _ in 0..RESULTS {
+                arena.semaphore_release(&waiter, semaphore, 1).unwrap();
+            }
+        });
+        let mut at_once = 0;
+        for _ in 0..RESULTS {
+            match arena.wait_detached(&waiter, queue, &[semaphore], false, 1).unwrap() {
+                Registered::Satisfied(_) => at_once += 1,
+                Registered::Waits(_) => {}
+            }
+        }
+        signaler.join().unwrap();
+        while arena.semaphore_read(&waiter, semaphore).unwrap().0 > 0 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        arena.semaphore_release(&waiter, stop, 3).unwrap();
+        let mut taken: usize = takers.into_iter().map(|taker| taker.join().unwrap()).sum();
+        while arena.collect(&waiter, queue, Deadline::NOW).is_ok() {
+            taken += 1;
+        }
+        taken + at_once
+    });
+    assert_eq!(taken, RESULTS);
+}
+
+#[test]
+fn what_a_dead_process_has_registered_takes_nothing() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    // SAFETY: the child calls nothing but the arena's functions, which take no lock, and ends at once.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let waiter = arena.waiter();
+        let queue = arena.queue_create();
+        let waits = queue.and_then(|queue| arena.wait_detached(&waiter, queue, &[event], false, 1));
+        // SAFETY: it ends the process.
+        unsafe { libc::_exit(i32::from(!matches!(waits, Ok(Registered::Waits(_))))) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is a valid place for the answer.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    let own = waits(&arena, &waiter, queue, &[event], false);
+    arena.event_set(&waiter, event).unwrap();
+    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Ok((own, satisfied(0))), "the dead one was first");
+}
+
+#[test]
+fn a_queue_that_is_closed_leaves_nothing_behind() {
+    let arena = Arena::create(Capacity { objects: 4, waiters: 20 }).unwrap();
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, true, false).unwrap();
+    for _ in 0..3000 {
+        let queue = arena.queue_create().unwrap();
+        for _ in 0..4 {
+            waits(&arena, &waiter, queue, &[event], false);
+        }
+        arena.queue_close(&waiter, queue).unwrap();
+        assert_eq!(arena.queue_close(&waiter, queue), Err(Error::Invalid));
+        assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Err(Error::Invalid));
+    }
+}
