@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use ntux_sync::{
-    Arena, Capacity, Deadline, Error, MutexState, Object, Queue, Registered, Registration, Satisfied, Waiter,
+    Arena, Capacity, Deadline, Delivered, Detached, Error, MutexState, Object, Queue, Registered, Registration,
+    Satisfied, Waiter,
 };
 
 const MS: u64 = 1_000_000;
@@ -22,8 +23,16 @@ fn satisfied(index: u32) -> Satisfied {
     Satisfied { index, abandoned: false }
 }
 
+fn wanted(objects: &[Object], all: bool) -> Detached<'_> {
+    Detached { objects, all, owner: 1, key: 7 }
+}
+
+fn delivered(registration: Registration) -> Result<Delivered, Error> {
+    Ok(Delivered { registration, key: 7, satisfied: satisfied(0) })
+}
+
 fn waits(arena: &Arena, waiter: &Waiter, queue: Queue, objects: &[Object], all: bool) -> Registration {
-    match arena.wait_detached(waiter, queue, objects, all, 1) {
+    match arena.wait_detached(waiter, queue, wanted(objects, all)) {
         Ok(Registered::Waits(registration)) => registration,
         other => panic!("it waits, and not {other:?}"),
     }
@@ -42,7 +51,7 @@ fn a_signal_is_delivered_once_and_consumes_the_object() {
     nothing(&arena, &waiter, queue);
     arena.event_set(&waiter, event).unwrap();
     assert_eq!(arena.event_read(&waiter, event), Ok((false, false)), "taken by the wait");
-    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Ok((wait, satisfied(0))));
+    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), delivered(wait));
     nothing(&arena, &waiter, queue);
     assert_eq!(arena.cancel(&waiter, wait), Err(Error::NoSuchObject));
 }
@@ -53,11 +62,11 @@ fn what_is_available_is_taken_at_once() {
     let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
     let first = arena.event_create(&waiter, false, false).unwrap();
     let second = arena.semaphore_create(&waiter, 1, 1).unwrap();
-    let any = arena.wait_detached(&waiter, queue, &[first, second], false, 1);
+    let any = arena.wait_detached(&waiter, queue, wanted(&[first, second], false));
     assert_eq!(any, Ok(Registered::Satisfied(satisfied(1))));
     arena.event_set(&waiter, first).unwrap();
     arena.semaphore_release(&waiter, second, 1).unwrap();
-    let all = arena.wait_detached(&waiter, queue, &[first, second], true, 1);
+    let all = arena.wait_detached(&waiter, queue, wanted(&[first, second], true));
     assert_eq!(all, Ok(Registered::Satisfied(satisfied(0))));
     assert_eq!(arena.semaphore_read(&waiter, second), Ok((0, 1)));
     nothing(&arena, &waiter, queue);
@@ -74,7 +83,7 @@ fn a_wait_for_all_takes_all_in_one_step() {
     nothing(&arena, &waiter, queue);
     assert_eq!(arena.event_read(&waiter, event), Ok((false, true)), "nothing is reserved");
     arena.mutex_unlock(&waiter, mutex, 7).unwrap();
-    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Ok((wait, satisfied(0))));
+    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), delivered(wait));
     let owned = MutexState { owner: 1, count: 1, abandoned: false };
     assert_eq!(arena.mutex_read(&waiter, mutex), Ok(owned));
     assert_eq!(arena.event_read(&waiter, event), Ok((false, false)));
@@ -105,7 +114,7 @@ fn waits_with_and_without_a_thread_are_served_in_their_order() {
     let all: Vec<_> = (0..5).map(|_| waits(&arena, &waiter, queue, &[semaphore], false)).collect();
     for wait in all {
         arena.semaphore_release(&waiter, semaphore, 1).unwrap();
-        assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Ok((wait, satisfied(0))));
+        assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), delivered(wait));
     }
 }
 
@@ -116,7 +125,8 @@ fn a_manual_event_satisfies_all_and_a_pulse_too() {
     let event = arena.event_create(&waiter, true, false).unwrap();
     let mut all: Vec<_> = (0..300).map(|_| waits(&arena, &waiter, queue, &[event], false)).collect();
     arena.event_pulse(&waiter, event).unwrap();
-    let mut taken: Vec<_> = (0..300).map(|_| arena.collect(&waiter, queue, Deadline::NOW).unwrap().0).collect();
+    let mut taken: Vec<_> =
+        (0..300).map(|_| arena.collect(&waiter, queue, Deadline::NOW).unwrap().registration).collect();
     all.sort();
     taken.sort();
     assert_eq!(all, taken);
@@ -138,9 +148,9 @@ fn several_threads_take_each_result_once() {
                     let waiter = arena.waiter();
                     let mut taken = 0;
                     loop {
-                        let (wait, given) = arena.collect(&waiter, queue, patiently()).unwrap();
-                        assert_eq!(given, satisfied(0));
-                        if stops.contains(&wait) {
+                        let taken_now = arena.collect(&waiter, queue, patiently()).unwrap();
+                        assert_eq!(taken_now.satisfied, satisfied(0));
+                        if stops.contains(&taken_now.registration) {
                             return taken;
                         }
                         taken += 1;
@@ -156,7 +166,7 @@ fn several_threads_take_each_result_once() {
         });
         let mut at_once = 0;
         for _ in 0..RESULTS {
-            match arena.wait_detached(&waiter, queue, &[semaphore], false, 1).unwrap() {
+            match arena.wait_detached(&waiter, queue, wanted(&[semaphore], false)).unwrap() {
                 Registered::Satisfied(_) => at_once += 1,
                 Registered::Waits(_) => {}
             }
@@ -185,7 +195,7 @@ fn what_a_dead_process_has_registered_takes_nothing() {
     if child == 0 {
         let waiter = arena.waiter();
         let queue = arena.queue_create();
-        let waits = queue.and_then(|queue| arena.wait_detached(&waiter, queue, &[event], false, 1));
+        let waits = queue.and_then(|queue| arena.wait_detached(&waiter, queue, wanted(&[event], false)));
         // SAFETY: it ends the process.
         unsafe { libc::_exit(i32::from(!matches!(waits, Ok(Registered::Waits(_))))) };
     }
@@ -195,7 +205,7 @@ fn what_a_dead_process_has_registered_takes_nothing() {
     assert_eq!(status, 0);
     let own = waits(&arena, &waiter, queue, &[event], false);
     arena.event_set(&waiter, event).unwrap();
-    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Ok((own, satisfied(0))), "the dead one was first");
+    assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), delivered(own), "the dead one was first");
 }
 
 #[test]

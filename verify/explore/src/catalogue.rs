@@ -3,6 +3,7 @@
 
 #![allow(clippy::cloned_ref_to_slice_refs, reason = "lists of one object look like the others")]
 
+mod detached;
 mod ghosts;
 mod lives;
 mod meetings;
@@ -44,6 +45,8 @@ pub fn all_programs() -> Vec<Program> {
         names::names(),
         timers::timers(),
         timers::deaths(),
+        detached::waits(),
+        detached::deaths(),
         ghosts::resumed(),
         ghosts::namesakes(),
         ghosts::closed(),

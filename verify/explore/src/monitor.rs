@@ -120,7 +120,9 @@ impl Monitor {
     pub fn may_sleep(&mut self, explained: Explained, sleepers: &[ThreadId], finally: bool) -> bool {
         let closure = self.closure(explained);
         let unsatisfied = |state: &State| {
-            sleepers.iter().all(|&thread| state.outcome(thread).is_none()) && !(finally && state.is_late_for(sleepers))
+            sleepers.iter().all(|&thread| state.outcome(thread).is_none())
+                && !state.owes_result_to(sleepers)
+                && !(finally && state.is_late_for(sleepers))
         };
         self.states(closure).iter().any(unsatisfied)
     }
@@ -186,6 +188,6 @@ impl Monitor {
 fn may_sleep(state: &State, thread: ThreadId) -> bool {
     match state.outcome(thread) {
         Some(outcome) => outcome.is_ok(),
-        None => state.parked(thread) && !state.is_interrupted(thread),
+        None => (state.parked(thread) || state.collects(thread)) && !state.is_interrupted(thread),
     }
 }

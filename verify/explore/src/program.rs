@@ -97,6 +97,8 @@ pub struct Program {
     pub one_chunk: bool,
     /// Calls that do not wait in the model may sleep, as for a lock; but none for ever.
     pub blocks: bool,
+    /// Waits without a thread that there can be, known by their labels, from 0 on.
+    pub detached: usize,
     /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
     /// something.
     pub room: u32,
@@ -136,6 +138,7 @@ impl Program {
             few_places: false,
             one_chunk: false,
             blocks: false,
+            detached: 0,
             room: 0,
             creator: None,
             subject: ArenaSubject::subject,
@@ -274,6 +277,12 @@ impl Program {
         self
     }
 
+    /// There can be so many waits without a thread.
+    pub fn with_detached(mut self, detached: usize) -> Self {
+        self.detached = detached;
+        self
+    }
+
     /// The same over something else than an arena.
     pub fn over(mut self, subject: fn(&Program) -> Box<dyn Subject>) -> Self {
         self.subject = subject;
@@ -292,6 +301,7 @@ impl Program {
         if let Some((creator, true)) = self.creator {
             state.keep(0, creator);
         }
+        let state = state.with_detached(self.detached);
         let state = if self.deaths_are_final { state.with_final_deaths() } else { state };
         let state = if self.few_places { state.with_few_places() } else { state };
         if self.without_wills { state.with_deaths_unseen() } else { state }
@@ -410,6 +420,29 @@ pub fn any(objects: &[Id]) -> Call {
 /// Wait-all by owner 1.
 pub fn all(objects: &[Id]) -> Call {
     call(Operation::Wait(Wait { all: true, objects: objects.to_vec(), alert: None, owner: 1, poll: false }))
+}
+
+/// The same without a thread: the call returns, and the wait goes on, known by this label.
+pub fn detached(label: usize, waits: Call) -> Call {
+    match waits.operation {
+        Operation::Wait(wait) => call(Operation::Detach { label, wait }),
+        _ => unreachable!("only waits are detached"),
+    }
+}
+
+/// Takes the result of such a wait.
+pub fn collect() -> Call {
+    call(Operation::Collect { poll: false })
+}
+
+/// The same, once, without waiting.
+pub fn collect_now() -> Call {
+    call(Operation::Collect { poll: true })
+}
+
+/// Cancels such a wait.
+pub fn call_off(label: usize) -> Call {
+    call(Operation::CallOff { label })
 }
 
 /// Sets an event.

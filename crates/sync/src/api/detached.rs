@@ -5,9 +5,9 @@ use ntux_platform::clock::Deadline;
 
 use crate::arena::Arena;
 use crate::arena::queues::Queue;
-use crate::protocol::detached::{self, Registered, Registration};
+use crate::protocol::detached::{self, Delivered, Detached, Registered, Registration};
 use crate::protocol::waiter::Waiter;
-use crate::{Object, Result, Satisfied};
+use crate::{Result, Satisfied};
 
 impl Arena {
     /// A new queue of this process, to which results of waits without a thread are delivered.
@@ -29,21 +29,14 @@ impl Arena {
     ///
     /// Errors: those of [`Arena::wait_any`] and [`Arena::wait_all`], but `TimedOut`; `Invalid` also if a timer is among the objects, or the
     /// queue is none of this process.
-    pub fn wait_detached(
-        &self,
-        waiter: &Waiter,
-        queue: Queue,
-        objects: &[Object],
-        all: bool,
-        owner: u32,
-    ) -> Result<Registered> {
-        detached::register(self, waiter, queue, objects, all, owner)
+    pub fn wait_detached(&self, waiter: &Waiter, queue: Queue, wanted: Detached<'_>) -> Result<Registered> {
+        detached::register(self, waiter, queue, wanted)
     }
 
     /// Takes a result that was delivered to the queue, or waits for one. Several threads can do so; each result is taken once.
     ///
     /// Errors: `TimedOut`; `Invalid` if it is no queue of this process.
-    pub fn collect(&self, waiter: &Waiter, queue: Queue, deadline: Deadline) -> Result<(Registration, Satisfied)> {
+    pub fn collect(&self, waiter: &Waiter, queue: Queue, deadline: Deadline) -> Result<Delivered> {
         detached::collect(self, waiter, queue, deadline)
     }
 

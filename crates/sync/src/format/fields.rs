@@ -336,6 +336,7 @@ const WAITER_FIELDS: &[Field] = &[
     field("request_object", offset_of!(WaiterSlot, request_object), 8, OBJECT),
     row(WAIT_MAX, field("joined_others", offset_of!(WaiterSlot, joined_others), 8, FOUND)),
     field("queue", offset_of!(WaiterSlot, queue), 4, &[]),
+    field("key", offset_of!(WaiterSlot, key), 8, &[]),
     field("woken.at", WOKEN + offset_of!(Woken, at), 8, &[]),
     field("woken.object", WOKEN + offset_of!(Woken, object), 8, OBJECT),
     field("woken.from", WOKEN + offset_of!(Woken, from), 8, &[]),

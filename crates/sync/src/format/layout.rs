@@ -149,6 +149,8 @@ pub struct WaiterSlot {
     pub joined_others: [Word64; WAIT_MAX],
     /// The queue to which a detached wait is delivered, plus one; 0 if the slot is a thread's. See [`crate::protocol::detached`].
     pub queue: Word32,
+    /// What a detached wait means to who takes its result.
+    pub key: Word64,
     /// Apart from what the thread itself writes: the cache line would go back and forth with each wake.
     pub woken: Line<Woken>,
 }

@@ -105,6 +105,30 @@ pub enum Registered {
     Waits(Registration),
 }
 
+/// The result of a detached wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivered {
+    /// Which one.
+    pub registration: Registration,
+    /// What it was given when it was registered.
+    pub key: u64,
+    /// What it was satisfied with.
+    pub satisfied: Satisfied,
+}
+
+/// What is registered.
+#[derive(Clone, Copy)]
+pub struct Detached<'a> {
+    /// The objects, as of a wait.
+    pub objects: &'a [Object],
+    /// All of them in one step, instead of any.
+    pub all: bool,
+    /// The owner id for mutexes.
+    pub owner: u32,
+    /// Comes back with the result; means nothing here.
+    pub key: u64,
+}
+
 /// Which queue, and for which waiter slot: what [`WaiterSlot::queue`] holds while the slot's word says that its wait is detached.
 fn belongs(queue: Queue, waiter: u32) -> u32 {
     waiter << 16 | (queue.0 + 1)
@@ -176,16 +200,10 @@ pub(crate) fn close(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<()> 
 /// Registers a wait.
 ///
 /// Errors: those of a wait; `Invalid` also if a timer is among the objects, or the queue is none of this process.
-pub(crate) fn register(
-    arena: &Arena,
-    waiter: &Waiter,
-    queue: Queue,
-    objects: &[Object],
-    all: bool,
-    owner: u32,
-) -> Result<Registered> {
+pub(crate) fn register(arena: &Arena, waiter: &Waiter, queue: Queue, wanted: Detached<'_>) -> Result<Registered> {
     waiter.budget.renew();
     let own = Own::of(arena, queue)?;
+    let Detached { objects, all, owner, key } = wanted;
     let request = Request::new(objects, None, owner)?;
     if check(arena, &request)? || all && request.has_repeats() {
         return Err(Error::Invalid);
@@ -196,7 +214,7 @@ pub(crate) fn register(
     enroll(arena, waiter)?;
     let index = take_slot(arena, waiter)?;
     let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
-    let registering = Registering { own, waiter, request, all, index, slot };
+    let registering = Registering { own, waiter, request, all, key, index, slot };
     let registered = registering.run();
     match registered {
         // Fails if the thread was taken for dead: then nothing waits.
@@ -215,6 +233,7 @@ struct Registering<'a> {
     waiter: &'a Waiter,
     request: Request<'a>,
     all: bool,
+    key: u64,
     index: u32,
     slot: &'a WaiterSlot,
 }
@@ -274,6 +293,7 @@ impl<'a> Registering<'a> {
         let epoch = begin_in(arena, self.waiter, (self.index, self.slot), state, |slot| {
             slot.wants(self.request.objects().len(), self.request.iter(), self.request.owner);
             slot.queue.store(belongs(self.own.queue, self.index));
+            slot.key.store(self.key);
         })?;
         let mut places = [None; LIST_MAX];
         let joined = match self.all {
@@ -387,9 +407,10 @@ impl<'a> Own<'a> {
     }
 
     /// Takes the first result that it finds.
-    fn take_one(&self, waiter: &Waiter, will: &mut Will) -> Result<Option<(Registration, Satisfied)>> {
-        let used = self.arena.waiter_pool().used();
+    fn take_one(&self, waiter: &Waiter, will: &mut Will) -> Result<Option<Delivered>> {
         for (group, posted) in self.slot.posted() {
+            // After the count: its wait can be in a slot that was never used before.
+            let used = self.arena.waiter_pool().used();
             for index in (group..used).step_by(QUEUE_GROUPS_USED as usize) {
                 let Some((slot, seen)) = self.wait_in(index) else { continue };
                 let seen = if seen.is_open() { self.decided(waiter, index, slot, will)? } else { seen };
@@ -397,9 +418,11 @@ impl<'a> Own<'a> {
                     continue;
                 }
                 will.pass_on(self.slot);
+                let key = slot.key.load();
                 if let Some(satisfied) = self.end(waiter, index, slot, seen.ticket())? {
                     self.free(index, slot);
-                    return Ok(Some((Registration::new(index, seen.ticket()), satisfied)));
+                    let registration = Registration::new(index, seen.ticket());
+                    return Ok(Some(Delivered { registration, key, satisfied }));
                 }
             }
             // I-detach-3
@@ -480,12 +503,7 @@ impl Drop for Will {
 /// Takes the result of a detached wait from a queue, or waits for one.
 ///
 /// Errors: `TimedOut`; `Invalid` if it is no queue of this process.
-pub(crate) fn collect(
-    arena: &Arena,
-    waiter: &Waiter,
-    queue: Queue,
-    deadline: Deadline,
-) -> Result<(Registration, Satisfied)> {
+pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: Deadline) -> Result<Delivered> {
     let own = Own::of(arena, queue)?;
     waiter.budget.renew();
     let mut will = Will { head: waiter.robust(), owed: None };

@@ -41,8 +41,12 @@
 //!   signal. The deadline of a wait may end it first. A closed timer does not fire. Before a wait takes several objects, those timers fire
 //!   that are not signaled. One that is signaled already may fire again later: timers fire one after the other. A wait that an interrupt
 //!   takes out of its queues may have looked at a timer before it was due, and still find another object available.
+//! * A wait without a thread ([`State::with_detached`]) joins its queues like another one, and the call that registers it returns when it
+//!   stands in all of them, or is satisfied. Its result is taken once: by the call itself, by one that collects, or by one that calls
+//!   the wait off. If the thread dies during the call, the wait may stand, or not. The waits of a process end with it.
 //! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
 
+mod detached;
 mod event;
 mod holds;
 mod mutex;
@@ -138,6 +142,10 @@ pub struct State {
     got_by_name: Vec<Id>,
     /// The time, for timers.
     now: u64,
+    /// Threads from this one on are waits without a thread; each is known by its distance from here.
+    first_detached: ThreadId,
+    /// Who has registered each of those that wait, or may be collected.
+    registered_by: Vec<Option<ThreadId>>,
 }
 
 impl State {
@@ -152,6 +160,8 @@ impl State {
             processes: Vec::new(),
             got_by_name: vec![BY_NAME; threads],
             now: 0,
+            first_detached: threads,
+            registered_by: Vec::new(),
         }
     }
 
@@ -183,7 +193,8 @@ impl State {
     pub fn invoke(&mut self, thread: ThreadId, operation: Operation) {
         debug_assert_eq!(self.threads[thread].phase, Phase::Idle, "one operation at a time");
         let operation = self.of_named(thread, operation);
-        let deadline_passed = operation.wait().is_some_and(|wait| wait.poll);
+        let deadline_passed =
+            operation.wait().is_some_and(|wait| wait.poll) || operation == Operation::Collect { poll: true };
         let began_open = operation.objects().iter().all(|&object| self.is_open(object));
         for other in &mut self.threads {
             other.only_by.iter_mut().for_each(|signalers| signalers.retain(|&signaler| signaler != thread));
@@ -191,6 +202,7 @@ impl State {
         let beside_burial = self.note_burial(&operation);
         self.threads[thread].phase =
             Phase::Running(Running { operation, position: 0, deadline_passed, began_open, beside_burial });
+        self.begin_detached(thread);
     }
 
     /// An operation begins. Whether one that begins now is beside a burial.
@@ -224,6 +236,9 @@ impl State {
         }
         match &running.operation {
             Operation::Wait(wait) => self.wait_steps(thread, running, wait, &mut next),
+            &Operation::Detach { label, .. } => next.extend(self.detached_steps(thread, label)),
+            Operation::Collect { .. } => next.extend(self.collected(thread, running.deadline_passed)),
+            &Operation::CallOff { label } => next.extend(self.called_off(thread, label)),
             &Operation::BuryThread { thread: dead } | &Operation::BuryProcess { thread: dead } => {
                 next.extend(self.buried(dead).into_iter().map(|mut state| {
                     let alive = !state.threads[dead].dead;
@@ -431,7 +446,9 @@ impl State {
         if self.deaths_unseen {
             return vec![state];
         }
-        let mut states = state.without_wait_of(thread);
+        let mut states: Vec<State> =
+            state.without_wait_of(thread).into_iter().flat_map(|state| state.without_detached_of(thread)).collect();
+        states.iter_mut().for_each(|state| state.end_detached_call(thread));
         states.iter_mut().for_each(State::doom);
         for state in states.iter_mut().filter(|state| state.deaths_are_final && state.waiting(thread).is_none()) {
             state.threads[thread].phase = Phase::Idle;
@@ -627,7 +644,12 @@ impl State {
                 self.create_named(thread, name, value)
             }
             Operation::OpenNamed { name, ref like } => self.open_named(thread, name, like),
-            Operation::Wait(_) | Operation::BuryThread { .. } | Operation::BuryProcess { .. } => {
+            Operation::Wait(_)
+            | Operation::Detach { .. }
+            | Operation::Collect { .. }
+            | Operation::CallOff { .. }
+            | Operation::BuryThread { .. }
+            | Operation::BuryProcess { .. } => {
                 unreachable!("in `steps`")
             }
         }

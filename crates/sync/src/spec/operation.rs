@@ -102,6 +102,19 @@ pub enum Operation {
         thread: ThreadId,
     },
     Wait(Wait),
+    /// A wait without a thread, known by its label.
+    Detach {
+        label: usize,
+        wait: Wait,
+    },
+    /// Takes the result of such a wait.
+    Collect {
+        poll: bool,
+    },
+    /// Cancels such a wait.
+    CallOff {
+        label: usize,
+    },
 }
 
 impl Operation {
@@ -155,6 +168,7 @@ impl Operation {
             Operation::TimerCreate { .. } | Operation::Pass { .. } => (None, None),
             Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => (None, None),
             Operation::BuryThread { .. } | Operation::BuryProcess { .. } => (None, None),
+            Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => (None, None),
         };
         one.into_iter().chain(wait.into_iter().flat_map(|wait| wait.objects.iter_mut().chain(&mut wait.alert)))
     }
@@ -201,6 +215,10 @@ pub enum Answer {
     Done,
     /// A satisfied wait.
     Satisfied(Satisfied),
+    /// A wait that goes on without its thread.
+    Waits,
+    /// The result of the one with this label.
+    Delivered(usize, Satisfied),
 }
 
 /// How a call ended.

@@ -6,7 +6,10 @@ use std::cell::{Cell, RefCell};
 use ntux_platform::explore;
 use ntux_sync::WAIT_MAX;
 use ntux_sync::spec::{self, Answer, BY_NAME, Event, Id, Operation, Outcome, ThreadId, Value, Wait};
-use ntux_sync::{Arena, Capacity, Clock, Deadline, Due, Error, Kind, Name, New, Object, Signal, Waiter};
+use ntux_sync::{
+    Arena, Capacity, Clock, Deadline, Detached, Due, Error, Kind, Name, New, Object, Queue, Registered, Registration,
+    Signal, Waiter,
+};
 
 use super::Subject;
 use crate::program::{Call, Program};
@@ -53,6 +56,9 @@ pub struct ArenaSubject {
     /// As in the program.
     creator: Option<(ThreadId, bool)>,
     perform: Perform,
+    /// Where the results of waits without a thread are delivered, if there can be any; and the waits, by their labels.
+    queue: Cell<Option<Queue>>,
+    registrations: RefCell<Vec<Option<Registration>>>,
 }
 
 impl ArenaSubject {
@@ -88,7 +94,8 @@ impl ArenaSubject {
         let has_none = |thread: &ThreadId| program.fates[*thread].without_place;
         let without_place: Vec<ThreadId> = (0..program.threads.len()).filter(has_none).collect();
         let places = program.threads.len() + 1 - without_place.len();
-        let capacity = Capacity { objects: at_start as u32 + program.room + 1, waiters: places as u32 + SQUATTERS };
+        let waiters = (places + program.detached) as u32 + SQUATTERS;
+        let capacity = Capacity { objects: at_start as u32 + program.room + 1, waiters };
         let arena = Arena::create(capacity).expect("a small arena");
         if age == Age::Old {
             arena.age();
@@ -122,6 +129,8 @@ impl ArenaSubject {
             copies_of,
             creator,
             perform,
+            queue: Cell::new(None),
+            registrations: RefCell::new(vec![None; program.detached]),
         }
     }
 
@@ -159,6 +168,43 @@ impl ArenaSubject {
         }))
     }
 
+    /// Makes a call about waits without a thread, if it is that.
+    fn detached(&self, thread: ThreadId, operation: &Operation, deadline: Deadline) -> Option<Outcome> {
+        let waiter = self.waiter(thread);
+        Some(match *operation {
+            Operation::Detach { label, ref wait } => self.detach(waiter, label, wait),
+            Operation::Collect { poll } => {
+                let deadline = if poll { Deadline::NOW } else { deadline };
+                self.queue.get().ok_or(Error::Invalid).and_then(|queue| {
+                    let delivered = self.arena.collect(waiter, queue, deadline)?;
+                    Ok(Answer::Delivered(delivered.key as usize, delivered.satisfied))
+                })
+            }
+            Operation::CallOff { label } => {
+                let registration = self.registrations.borrow()[label];
+                registration.ok_or(Error::NoSuchObject).and_then(|registration| {
+                    Ok(self.arena.cancel(waiter, registration)?.map_or(Answer::Done, Answer::Satisfied))
+                })
+            }
+            _ => return None,
+        })
+    }
+
+    fn detach(&self, waiter: &Waiter, label: usize, wait: &Wait) -> Outcome {
+        let queue = self.queue.get().ok_or(Error::Invalid)?;
+        let mut objects = [NO_OBJECT; WAIT_MAX];
+        let objects = &mut objects[..wait.objects.len()];
+        objects.iter_mut().zip(&wait.objects).for_each(|(place, &object)| *place = self.objects[object].get());
+        let wanted = Detached { objects, all: wait.all, owner: wait.owner, key: label as u64 };
+        match self.arena.wait_detached(waiter, queue, wanted)? {
+            Registered::Satisfied(satisfied) => Ok(Answer::Satisfied(satisfied)),
+            Registered::Waits(registration) => {
+                self.registrations.borrow_mut()[label] = Some(registration);
+                Ok(Answer::Waits)
+            }
+        }
+    }
+
     fn waiter(&self, thread: ThreadId) -> &Waiter {
         // SAFETY: `begin` made it and only `begin` frees it, when no call runs and none will go on.
         unsafe { &*self.waiters.borrow()[thread] }
@@ -193,6 +239,8 @@ fn enroll(arena: &Arena, waiter: &Waiter, bell: Object) {
 impl Subject for ArenaSubject {
     fn begin(&self) {
         self.forget_waiters();
+        self.queue.set(None);
+        self.registrations.borrow_mut().fill(None);
         self.created.set(0);
         self.by_name.iter().for_each(|object| object.set(NO_OBJECT));
         self.objects[self.at_start..].iter().for_each(|object| object.set(NO_OBJECT));
@@ -210,12 +258,18 @@ impl Subject for ArenaSubject {
         if let Some((_, keeps)) = self.creator.filter(|(creator, _)| *creator == thread) {
             self.arena.ascribe(self.objects[0].get(), PROCESS_BASE + thread as u32, keeps);
         }
+        if self.queue.get().is_none() && !self.registrations.borrow().is_empty() {
+            self.queue.set(self.arena.queue_create().ok());
+        }
         self.waiters.borrow_mut().push(Box::into_raw(Box::new(waiter)));
     }
 
     fn call(&self, thread: ThreadId, call: &Call) -> Outcome {
         let deadline = if call.deadline { FAR } else { Deadline::Never };
         if let Some(outcome) = self.by_name(thread, &call.operation) {
+            return outcome;
+        }
+        if let Some(outcome) = self.detached(thread, &call.operation, deadline) {
             return outcome;
         }
         if let Some(value) = call.operation.creates() {
@@ -371,6 +425,9 @@ pub fn perform(
             unreachable!("programs create their objects before they begin")
         }
         Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => unreachable!("see `by_name`"),
+        Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => {
+            unreachable!("see `detached`")
+        }
         Operation::BuryThread { .. } | Operation::BuryProcess { .. } => unreachable!("a supervisor's, see `bury`"),
     }
 }

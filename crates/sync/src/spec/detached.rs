@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The model of waits without a thread: each is a thread of the model that makes one wait.
+
+use super::{Answer, Operation, Outcome, Phase, Running, State, Thread, ThreadId};
+use crate::Error;
+
+impl State {
+    /// The same with room for so many waits without a thread, known by their labels, from 0 on.
+    pub fn with_detached(mut self, count: usize) -> Self {
+        let idle = Thread { phase: Phase::Idle, interrupted: false, dead: false, only_by: None };
+        self.threads.extend(vec![idle; count]);
+        self.registered_by = vec![None; count];
+        self
+    }
+
+    /// If the call that has begun registers a wait, that begins.
+    pub(super) fn begin_detached(&mut self, thread: ThreadId) {
+        let Phase::Running(Running { operation: Operation::Detach { label, wait }, .. }) = &self.threads[thread].phase
+        else {
+            return;
+        };
+        let (label, operation) = (*label, Operation::Wait(wait.clone()));
+        let began_open = operation.objects().iter().all(|&object| self.is_open(object));
+        let it = self.first_detached + label;
+        debug_assert_eq!(self.threads[it].phase, Phase::Idle, "a label means one wait at a time");
+        self.threads[it].phase = Phase::Running(Running {
+            operation,
+            position: 0,
+            deadline_passed: false,
+            began_open,
+            beside_burial: false,
+        });
+        self.registered_by[label] = Some(thread);
+    }
+
+    /// What a call that registers a wait can return now.
+    pub(super) fn detached_steps(&self, thread: ThreadId, label: usize) -> Vec<State> {
+        let it = self.first_detached + label;
+        let waits = || self.with_outcome(thread, Ok(Answer::Waits));
+        let taken = |outcome: &Outcome| self.with_outcome(thread, *outcome).without(label);
+        match &self.threads[it].phase {
+            Phase::Running(_) if self.parked(it) => vec![waits()],
+            Phase::Running(_) => vec![],
+            Phase::Finished(outcome @ Ok(_)) => vec![taken(outcome), waits()],
+            Phase::Finished(outcome) => vec![taken(outcome)],
+            // Somebody was faster, and has its result.
+            Phase::Idle => vec![waits()],
+        }
+    }
+
+    /// What a call that collects can return now.
+    pub(super) fn collected(&self, thread: ThreadId, deadline_passed: bool) -> Vec<State> {
+        let delivered = |label: usize| match self.threads[self.first_detached + label].phase {
+            Phase::Finished(Ok(Answer::Satisfied(satisfied))) => {
+                Some(self.with_outcome(thread, Ok(Answer::Delivered(label, satisfied))).without(label))
+            }
+            _ => None,
+        };
+        let results: Vec<State> = (0..self.registered_by.len()).filter_map(delivered).collect();
+        match results.is_empty() && deadline_passed {
+            true => vec![self.with_outcome(thread, Err(Error::TimedOut))],
+            false => results,
+        }
+    }
+
+    /// What a call that cancels can return now.
+    pub(super) fn called_off(&self, thread: ThreadId, label: usize) -> Vec<State> {
+        let it = self.first_detached + label;
+        let nothing = || self.with_outcome(thread, Err(Error::NoSuchObject));
+        let is_registering = |thread: &Thread| matches!(&thread.phase, Phase::Running(Running { operation: Operation::Detach { label: of, .. }, .. }) if *of == label);
+        // Nobody knows its number before the call that registers it has returned.
+        let unknown = self.threads.iter().any(is_registering).then(nothing);
+        let known = match &self.threads[it].phase {
+            Phase::Running(_) if self.parked(it) => Some(self.with_outcome(thread, Ok(Answer::Done)).without(label)),
+            Phase::Finished(outcome @ Ok(_)) => Some(self.with_outcome(thread, *outcome).without(label)),
+            Phase::Idle => Some(nothing()),
+            _ => None,
+        };
+        unknown.into_iter().chain(known).collect()
+    }
+
+    /// Returns true if one of these threads collects, and there is a result.
+    pub fn owes_result_to(&self, threads: &[ThreadId]) -> bool {
+        let collects = |thread: &ThreadId| {
+            matches!(self.threads[*thread].phase, Phase::Running(Running { operation: Operation::Collect { .. }, .. }))
+        };
+        let has_result = |it: &Thread| matches!(it.phase, Phase::Finished(Ok(_)));
+        threads.iter().any(collects) && self.threads[self.first_detached..].iter().any(has_result)
+    }
+
+    /// Returns true if a thread collects.
+    pub fn collects(&self, thread: ThreadId) -> bool {
+        matches!(self.threads[thread].phase, Phase::Running(Running { operation: Operation::Collect { .. }, .. }))
+    }
+
+    /// A thread has died: what it was registering may stand, or not; what its process has registered does not, but operations that have
+    /// begun may still satisfy it.
+    pub(super) fn without_detached_of(self, thread: ThreadId) -> Vec<State> {
+        let mut states = vec![self];
+        for label in 0..states[0].registered_by.len() {
+            states = states.into_iter().flat_map(|state| state.without_one_of(thread, label)).collect();
+        }
+        states
+    }
+
+    fn without_one_of(self, thread: ThreadId, label: usize) -> Vec<State> {
+        let ends = self.processes.contains(&thread);
+        if self.registered_by[label] != Some(thread) || !ends && !self.is_registering(thread, label) {
+            return vec![self];
+        }
+        let it = self.first_detached + label;
+        let mut states = self.without_wait_of(it);
+        for state in states.iter_mut().filter(|state| state.outcome(it).is_some()) {
+            state.threads[it].phase = Phase::Idle;
+        }
+        if !ends && (self.parked(it) || matches!(self.threads[it].phase, Phase::Finished(Ok(_)))) {
+            states.push(self);
+        }
+        states
+    }
+
+    fn is_registering(&self, thread: ThreadId, label: usize) -> bool {
+        let Phase::Running(Running { operation: Operation::Detach { label: of, .. }, .. }) =
+            &self.threads[thread].phase
+        else {
+            return false;
+        };
+        *of == label
+    }
+
+    /// The thread has died: what it has not taken, or called off, it does not.
+    pub(super) fn end_detached_call(&mut self, thread: ThreadId) {
+        let Phase::Running(Running { operation, .. }) = &self.threads[thread].phase else { return };
+        if matches!(operation, Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. }) {
+            self.threads[thread].phase = Phase::Idle;
+        }
+    }
+
+    /// The wait with this label is over.
+    fn without(mut self, label: usize) -> State {
+        let it = self.first_detached + label;
+        self.leave(it);
+        self.threads[it].only_by = None;
+        self.threads[it].phase = Phase::Idle;
+        self.registered_by[label] = None;
+        self
+    }
+
+    fn with_outcome(&self, thread: ThreadId, outcome: Outcome) -> State {
+        let mut state = self.clone();
+        state.finish(thread, outcome);
+        state
+    }
+}

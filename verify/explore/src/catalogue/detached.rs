@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Waits without a thread: registered, delivered, taken, called off; beside waits of threads, and deaths in the middle of all that.
+
+use super::poll;
+use crate::program::{
+    Call, Program, all, any, auto, call_off, close, collect, collect_now, detached, kill, manual, mutex, pulse, rel,
+    sem, set, unlock,
+};
+
+/// A wait without a thread for the first object.
+fn wait() -> Call {
+    detached(0, any(&[0]))
+}
+
+pub(super) fn waits() -> Vec<Program> {
+    let (no, yes) = (auto(false), auto(true));
+    let second = || detached(1, any(&[0]));
+    let programs = vec![
+        Program::new("detached-one", &[no.clone()], &[&[wait(), collect()], &[set(0)]]),
+        Program::new("detached-there", &[yes.clone()], &[&[wait(), collect_now()], &[poll(&[0])]]),
+        Program::new("detached-taken-there", &[no.clone()], &[&[wait()], &[set(0)], &[collect()]]),
+        Program::new("detached-two-take", &[sem(0)], &[&[wait(), second()], &[rel(0, 2)], &[collect()], &[collect()]]),
+        Program::new("detached-take-both", &[sem(0)], &[&[wait(), second()], &[rel(0, 2), collect()], &[collect()]]),
+        Program::new("detached-now", &[no.clone()], &[&[wait(), collect_now(), collect_now()], &[set(0)]]),
+        Program::new("detached-off", &[no.clone()], &[&[wait(), call_off(0), poll(&[0])], &[set(0)]]),
+        Program::new("detached-off-there", &[no.clone()], &[&[wait()], &[call_off(0)], &[set(0)]]),
+        Program::new("detached-off-taken", &[no.clone()], &[&[wait(), call_off(0)], &[set(0)], &[collect_now()]]),
+        Program::new("detached-off-twice", &[no.clone()], &[&[wait(), call_off(0)], &[call_off(0)], &[set(0)]]),
+        Program::new("detached-order", &[no.clone()], &[&[wait(), collect()], &[any(&[0])], &[set(0), set(0)]]),
+        Program::new("detached-pulse", &[no.clone()], &[&[wait(), collect_now()], &[pulse(0)]]),
+        Program::new("detached-manual", &[manual(false)], &[&[wait(), second(), collect(), collect()], &[set(0)]]),
+        Program::new(
+            "detached-any",
+            &[no.clone(), no.clone()],
+            &[&[detached(0, any(&[0, 1])), collect()], &[set(0)], &[set(1)]],
+        ),
+        Program::new(
+            "detached-any-poll",
+            &[no.clone(), no.clone()],
+            &[&[detached(0, any(&[0, 1])), collect()], &[set(0)], &[poll(&[0])]],
+        ),
+        Program::new(
+            "detached-all",
+            &[no.clone(), no.clone()],
+            &[&[detached(0, all(&[0, 1])), collect()], &[set(0)], &[set(1)]],
+        ),
+        Program::new(
+            "detached-all-off",
+            &[no.clone(), no.clone()],
+            &[&[detached(0, all(&[0, 1])), call_off(0)], &[set(0), set(1)]],
+        ),
+        Program::new(
+            "detached-all-other",
+            &[no.clone(), no.clone()],
+            &[&[detached(0, all(&[0, 1])), collect_now()], &[set(0), set(1)], &[poll(&[1])]],
+        ),
+        Program::new("detached-mutex", &[mutex(2, 1)], &[&[wait(), collect()], &[unlock(0, 2)]]),
+        Program::new("detached-killed", &[mutex(2, 1)], &[&[wait(), collect()], &[kill(0, 2)]]),
+        Program::new("detached-close", &[no.clone()], &[&[wait(), collect_now()], &[close(0)], &[set(0)]]),
+        Program::new("detached-again", &[no.clone()], &[&[wait(), collect(), wait(), collect()], &[set(0), set(0)]]),
+    ];
+    programs.into_iter().map(|program| program.with_detached(2)).collect()
+}
+
+pub(super) fn deaths() -> Vec<Program> {
+    let no = auto(false);
+    let second = || detached(1, any(&[0]));
+    let programs = vec![
+        Program::new("dead-detached-sets", &[no.clone()], &[&[wait(), collect()], &[set(0)], &[set(0)]]).mortal(1),
+        Program::new("dead-detached-registers", &[no.clone()], &[&[wait()], &[set(0), collect_now()], &[poll(&[0])]])
+            .mortal(0),
+        Program::new(
+            "dead-detached-takes",
+            &[sem(0)],
+            &[&[wait(), second()], &[rel(0, 2)], &[collect()], &[collect()]],
+        )
+        .mortal(2),
+        Program::new("dead-detached-takes-one", &[no.clone()], &[&[wait()], &[set(0)], &[collect()], &[collect_now()]])
+            .mortal(2),
+        Program::new("dead-detached-off", &[no.clone()], &[&[wait()], &[call_off(0)], &[set(0)], &[collect_now()]])
+            .mortal(1),
+        Program::new(
+            "dead-detached-all",
+            &[no.clone(), no.clone()],
+            &[&[detached(0, all(&[0, 1])), collect()], &[set(0), set(1)], &[set(0), set(1)]],
+        )
+        .mortal(1),
+    ];
+    programs.into_iter().map(|program| program.with_detached(2)).collect()
+}
