@@ -138,6 +138,16 @@ pub enum Bug {
     ParkLate,
     /// A thread that waits for a timer sleeps on when that is due.
     SleepsOn,
+    /// I-detach-1: who looks for results helps no claims.
+    ClaimPassedOver,
+    /// I-detach-2: who announces does not ring.
+    Unrung,
+    /// I-detach-3: a count is noted as seen before all slots were looked at.
+    SeenBefore,
+    /// I-detach-3: which slots there are was read before the count.
+    SlotsBefore,
+    /// I-detach-5: a result counts as taken whoever was faster.
+    TakenTwice,
     /// A supervisor frees the place of a dead thread without ending its wait.
     BuryOpen,
 }

@@ -154,6 +154,11 @@ pub const PLANTED: &[Planted] = &[
     planted("parklate", Bug::ParkLate, Found::Exhaustively("due-arm", 1)).by_histories(TIMED + 890),
     planted("sleepson", Bug::SleepsOn, Found::Exhaustively("due-one", 1)).by_histories(TIMED + 49),
     planted("firesaside", Bug::FiresAside, Found::Exhaustively("due-place", 2)).by_histories(TIMED + 7),
+    planted("claimpassedover", Bug::ClaimPassedOver, Found::Exhaustively("detached-one", 1)),
+    planted("unrung", Bug::Unrung, Found::Exhaustively("detached-one", 1)),
+    planted("seenbefore", Bug::SeenBefore, Found::Exhaustively("detached-three-take", 1)),
+    planted("slotsbefore", Bug::SlotsBefore, Found::Exhaustively("detached-taken-there", 1)),
+    planted("takentwice", Bug::TakenTwice, Found::Exhaustively("detached-two-take", 1)),
     Planted {
         name: "hastyload",
         broken: Broken::Load,

@@ -16,6 +16,7 @@ use super::pool::Pool;
 use crate::format::holder::Holder;
 use crate::format::layout::QueueSlot;
 use crate::format::limits::{QUEUE_GROUPS_USED, QUEUES_MAX, RETRIES};
+use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
 /// A queue, for its process.
@@ -34,7 +35,9 @@ impl QueueSlot {
         if let Some(posted) = self.posted.0.get(group_of(waiter)) {
             posted.fetch_add(1);
         }
-        self.bell.0.store(RUNG);
+        if !planted(Bug::Unrung) {
+            self.bell.0.store(RUNG);
+        }
     }
 
     /// Says that a thread is about to sleep if it finds nothing.

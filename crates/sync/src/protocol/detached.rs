@@ -76,6 +76,7 @@ use crate::format::layout::{QueueSlot, WaiterSlot};
 use crate::format::limits::{LIST_MAX, QUEUE_GROUPS_USED, RETRIES};
 use crate::format::ticket::Ticket;
 use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
+use crate::planted::{Bug, planted};
 use crate::{Error, Object, Result, Satisfied, observe};
 
 /// A detached wait, for its process. Never 0; never used again.
@@ -408,12 +409,20 @@ impl<'a> Own<'a> {
 
     /// Takes the first result that it finds.
     fn take_one(&self, waiter: &Waiter, will: &mut Will) -> Result<Option<Delivered>> {
+        let used_before = if planted(Bug::SlotsBefore) { self.arena.waiter_pool().used() } else { 0 };
         for (group, posted) in self.slot.posted() {
             // After the count: its wait can be in a slot that was never used before.
-            let used = self.arena.waiter_pool().used();
+            let used = if planted(Bug::SlotsBefore) { used_before } else { self.arena.waiter_pool().used() };
+            if planted(Bug::SeenBefore) {
+                self.slot.saw(group, posted);
+            }
             for index in (group..used).step_by(QUEUE_GROUPS_USED as usize) {
                 let Some((slot, seen)) = self.wait_in(index) else { continue };
-                let seen = if seen.is_open() { self.decided(waiter, index, slot, will)? } else { seen };
+                let seen = if seen.is_open() && !planted(Bug::ClaimPassedOver) {
+                    self.decided(waiter, index, slot, will)?
+                } else {
+                    seen
+                };
                 if seen.state() != WaiterState::Satisfied {
                     continue;
                 }
@@ -461,7 +470,7 @@ fn is_taken_by_us(slot: &WaiterSlot, ticket: Ticket) -> bool {
     for _ in 0..RETRIES {
         let seen = slot.load();
         if seen.ticket() != ticket || seen.state() != WaiterState::Satisfied {
-            return false;
+            return planted(Bug::TakenTwice);
         }
         if slot.exchange(seen, seen.withdrawn()) {
             return true;

@@ -21,6 +21,11 @@ pub(super) fn waits() -> Vec<Program> {
         Program::new("detached-taken-there", &[no.clone()], &[&[wait()], &[set(0)], &[collect()]]),
         Program::new("detached-two-take", &[sem(0)], &[&[wait(), second()], &[rel(0, 2)], &[collect()], &[collect()]]),
         Program::new("detached-take-both", &[sem(0)], &[&[wait(), second()], &[rel(0, 2), collect()], &[collect()]]),
+        Program::new(
+            "detached-three-take",
+            &[sem(0)],
+            &[&[wait(), second(), detached(2, any(&[0])), rel(0, 3), collect()], &[collect()], &[collect()]],
+        ),
         Program::new("detached-now", &[no.clone()], &[&[wait(), collect_now(), collect_now()], &[set(0)]]),
         Program::new("detached-off", &[no.clone()], &[&[wait(), call_off(0), poll(&[0])], &[set(0)]]),
         Program::new("detached-off-there", &[no.clone()], &[&[wait()], &[call_off(0)], &[set(0)]]),
@@ -59,7 +64,7 @@ pub(super) fn waits() -> Vec<Program> {
         Program::new("detached-close", &[no.clone()], &[&[wait(), collect_now()], &[close(0)], &[set(0)]]),
         Program::new("detached-again", &[no.clone()], &[&[wait(), collect(), wait(), collect()], &[set(0), set(0)]]),
     ];
-    programs.into_iter().map(|program| program.with_detached(2)).collect()
+    programs.into_iter().map(|program| program.with_detached(3)).collect()
 }
 
 pub(super) fn deaths() -> Vec<Program> {
@@ -67,6 +72,14 @@ pub(super) fn deaths() -> Vec<Program> {
     let second = || detached(1, any(&[0]));
     let programs = vec![
         Program::new("dead-detached-sets", &[no.clone()], &[&[wait(), collect()], &[set(0)], &[set(0)]]).mortal(1),
+        Program::new("dead-detached-one", &[no.clone()], &[&[wait(), collect()], &[set(0)]]).mortal(1),
+        Program::new("dead-detached-taker", &[no.clone()], &[&[wait(), set(0)], &[collect()], &[collect()]]).mortal(1),
+        Program::new(
+            "dead-detached-helper",
+            &[sem(0)],
+            &[&[wait(), any(&[0])], &[rel(0, 2)], &[collect()], &[collect()]],
+        )
+        .mortal(2),
         Program::new("dead-detached-registers", &[no.clone()], &[&[wait()], &[set(0), collect_now()], &[poll(&[0])]])
             .mortal(0),
         Program::new(
@@ -86,5 +99,5 @@ pub(super) fn deaths() -> Vec<Program> {
         )
         .mortal(1),
     ];
-    programs.into_iter().map(|program| program.with_detached(2)).collect()
+    programs.into_iter().map(|program| program.with_detached(3)).collect()
 }
