@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use ntux_explore::histories::generator::TIMED;
+use ntux_explore::histories::generator::{DETACHED, TIMED};
 use ntux_explore::histories::real;
 use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
 use ntux_explore::machine::token::Token;
@@ -67,6 +67,9 @@ struct Histories {
     /// Programs that have timers
     #[arg(long)]
     timers: bool,
+    /// Programs that have waits without a thread
+    #[arg(long, conflicts_with = "timers")]
+    detached: bool,
     /// Schedules of each program
     #[arg(long, default_value_t = SCHEDULES)]
     schedules: u64,
@@ -199,6 +202,7 @@ fn run_histories(arguments: Histories) -> Result<(), String> {
     let begun = Instant::now();
     let Seeds { seed, count } = arguments.seeds;
     let seed = if arguments.timers { seed.saturating_add(TIMED) } else { seed };
+    let seed = if arguments.detached { seed.saturating_add(DETACHED) } else { seed };
     let workers = arguments.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let (schedules, bug) = (arguments.schedules, arguments.bug);
     planted::plant(bug.as_deref())?;

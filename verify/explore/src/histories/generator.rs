@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Random programs, each made from a seed, or from a seed and a list of calls to leave out. Seeds from [`TIMED`] on have timers.
+//! Random programs, each made from a seed, or from a seed and a list of calls to leave out. Seeds from [`TIMED`] on have timers, those
+//! from [`DETACHED`] on waits without a thread.
 
 use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, ThreadId, Value};
 
 use crate::program::{
-    Call, Program, abandoned, adopt, all, any, arm, armed, auto, cancel, close, create_auto, create_mutex,
-    create_named, create_sem, hold, kill, manual, manual_armed, manual_timer, mutex, open, pass, permanent, pulse,
-    read, rel, release, reset, sem, set, temporary, timer, unlock,
+    Call, Program, abandoned, adopt, all, any, arm, armed, auto, call_off, cancel, close, collect, collect_now,
+    create_auto, create_mutex, create_named, create_sem, detached, hold, kill, manual, manual_armed, manual_timer,
+    mutex, open, pass, permanent, pulse, read, rel, release, reset, sem, set, temporary, timer, unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;
@@ -15,6 +16,10 @@ use crate::subject::ArenaSubject;
 const OBJECTS: usize = 4;
 /// The first seed whose programs have timers.
 pub const TIMED: u64 = 1 << 32;
+/// The first seed whose programs have waits without a thread.
+pub const DETACHED: u64 = 2 << 32;
+/// Such waits in one program, at most.
+const LABELS: usize = 3;
 /// How much time passes at a time; a whole number of microseconds.
 const MOMENT: u64 = 1_000;
 /// Owns mutexes from the start, and is no thread.
@@ -28,8 +33,8 @@ pub type Omitted = (ThreadId, usize);
 
 /// The program of a seed, without some of its calls.
 pub fn program(seed: u64, omitted: &[Omitted]) -> Program {
-    let timed = seed >= TIMED;
-    let mut program = Draft::new(Random::new(seed), timed, !timed && seed % 8 == 1).program();
+    let (timed, detaches) = (seed >= TIMED && seed < DETACHED, seed >= DETACHED);
+    let mut program = Draft::new(Random::new(seed), timed, seed < TIMED && seed % 8 == 1).detaching(detaches).program();
     for (thread, calls) in program.threads.iter_mut().enumerate() {
         let mut place = 0..;
         calls.retain(|_| !omitted.contains(&(thread, place.next().expect("it has no end"))));
@@ -80,6 +85,9 @@ struct Draft {
     named: Option<Value>,
     /// Calls that may create it.
     namings: u32,
+    /// There are waits without a thread; so many.
+    detaches: bool,
+    labels: usize,
 }
 
 impl Draft {
@@ -88,14 +96,30 @@ impl Draft {
         let one_owner = random.one_in(3);
         let named = has_name.then(|| named(&mut random));
         let (created, creator, own_process) = (Vec::new(), None, None);
-        Self { random, objects, created, creator, one_owner, own_process, timed, named, namings: 0 }
+        Self {
+            random,
+            objects,
+            created,
+            creator,
+            one_owner,
+            own_process,
+            timed,
+            named,
+            namings: 0,
+            detaches: false,
+            labels: 0,
+        }
+    }
+
+    fn detaching(self, detaches: bool) -> Self {
+        Self { detaches, ..self }
     }
 
     fn program(mut self) -> Program {
         let threads = 2 + self.random.below(3);
         let (dead, heir) = (self.random.below(threads), self.random.below(threads));
         let dies = self.random.one_in(4);
-        let inherited = dies && dead != heir && self.random.one_in(2);
+        let inherited = dies && dead != heir && self.random.one_in(2) && !self.detaches;
         let buried = inherited && self.random.one_in(2);
         self.own_process = buried.then_some(dead);
         self.creator = self
@@ -106,7 +130,11 @@ impl Draft {
         let calls: Vec<Vec<Call>> = (0..threads).map(|thread| self.calls(thread)).collect();
         let calls: Vec<&[Call]> = calls.iter().map(Vec::as_slice).collect();
         let room = self.created.len() as u32 + self.namings;
-        let program = Program { room, ..Program::new("", &self.objects, &calls) };
+        let program = Program {
+            room,
+            detached: if self.detaches { LABELS } else { 0 },
+            ..Program::new("", &self.objects, &calls)
+        };
         let program = match (dies, inherited, buried) {
             (false, ..) => program,
             (true, false, _) => program.mortal(dead),
@@ -128,6 +156,9 @@ impl Draft {
     fn call(&mut self, thread: ThreadId) -> Call {
         if self.named.is_some() && Some(thread) != self.own_process && self.random.one_in(2) {
             return self.by_name(thread);
+        }
+        if self.detaches && self.random.one_in(2) {
+            return self.about_detached(thread);
         }
         let object = self.some_object();
         match self.random.below(24) {
@@ -158,6 +189,22 @@ impl Draft {
             7 => read(BY_NAME, &like),
             8..10 => self.signal(thread, BY_NAME),
             _ => any(&[BY_NAME, 0]).by(self.owner(thread)).timed(),
+        }
+    }
+
+    /// Registers a wait without a thread, takes a result, or cancels.
+    fn about_detached(&mut self, thread: ThreadId) -> Call {
+        match self.random.below(8) {
+            0..4 if self.labels < LABELS => {
+                self.labels += 1;
+                let objects = self.waited_for();
+                let wait = if self.random.one_in(3) { all(&objects) } else { any(&objects) };
+                detached(self.labels - 1, wait.by(self.owner(thread)))
+            }
+            4 if self.labels > 0 => call_off(self.random.below(self.labels)),
+            5 => collect_now(),
+            6 => collect().timed(),
+            _ => collect(),
         }
     }
 
@@ -217,10 +264,7 @@ impl Draft {
     }
 
     fn wait(&mut self, thread: ThreadId) -> Call {
-        let known = self.objects.len() + self.created.len();
-        let count = (1 + self.random.below(known)).min(1 + self.random.below(4));
-        let mut objects: Vec<Id> = (0..known).collect();
-        (1..known).for_each(|last| objects.swap(last, self.random.below(last + 1)));
+        let (mut objects, count) = self.some_objects();
         let alert = objects.get(count).copied().filter(|_| self.random.one_in(3));
         objects.truncate(count);
         self.spoil(&mut objects);
@@ -233,6 +277,22 @@ impl Draft {
             _ => wait,
         };
         if self.random.one_in(8) { wait.interruptible() } else { wait }
+    }
+
+    /// All objects in any order, and how many of them a wait is for.
+    fn some_objects(&mut self) -> (Vec<Id>, usize) {
+        let known = self.objects.len() + self.created.len();
+        let count = (1 + self.random.below(known)).min(1 + self.random.below(4));
+        let mut objects: Vec<Id> = (0..known).collect();
+        (1..known).for_each(|last| objects.swap(last, self.random.below(last + 1)));
+        (objects, count)
+    }
+
+    fn waited_for(&mut self) -> Vec<Id> {
+        let (mut objects, count) = self.some_objects();
+        objects.truncate(count);
+        self.spoil(&mut objects);
+        objects
     }
 
     /// Now and then an object stands twice in the list, or there is none, or one that does not exist.

@@ -194,7 +194,10 @@ impl ArenaSubject {
         let queue = self.queue.get().ok_or(Error::Invalid)?;
         let mut objects = [NO_OBJECT; WAIT_MAX];
         let objects = &mut objects[..wait.objects.len()];
-        objects.iter_mut().zip(&wait.objects).for_each(|(place, &object)| *place = self.objects[object].get());
+        objects
+            .iter_mut()
+            .zip(&wait.objects)
+            .for_each(|(place, &object)| *place = self.objects.get(object).map_or(NO_OBJECT, Cell::get));
         let wanted = Detached { objects, all: wait.all, owner: wait.owner, key: label as u64 };
         match self.arena.wait_detached(waiter, queue, wanted)? {
             Registered::Satisfied(satisfied) => Ok(Answer::Satisfied(satisfied)),
