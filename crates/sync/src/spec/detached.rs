@@ -10,6 +10,7 @@ impl State {
         let idle = Thread { phase: Phase::Idle, interrupted: false, dead: false, only_by: None };
         self.threads.extend(vec![idle; count]);
         self.registered_by = vec![None; count];
+        self.known = vec![false; count];
         self
     }
 
@@ -31,12 +32,17 @@ impl State {
             beside_burial: false,
         });
         self.registered_by[label] = Some(thread);
+        self.known[label] = false;
     }
 
     /// What a call that registers a wait can return now.
     pub(super) fn detached_steps(&self, thread: ThreadId, label: usize) -> Vec<State> {
         let it = self.first_detached + label;
-        let waits = || self.with_outcome(thread, Ok(Answer::Waits));
+        let waits = || {
+            let mut state = self.with_outcome(thread, Ok(Answer::Waits));
+            state.known[label] = true;
+            state
+        };
         let taken = |outcome: &Outcome| self.with_outcome(thread, *outcome).without(label);
         match &self.threads[it].phase {
             Phase::Running(_) if self.parked(it) => vec![waits()],
@@ -67,16 +73,12 @@ impl State {
     pub(super) fn called_off(&self, thread: ThreadId, label: usize) -> Vec<State> {
         let it = self.first_detached + label;
         let nothing = || self.with_outcome(thread, Err(Error::NoSuchObject));
-        let is_registering = |thread: &Thread| matches!(&thread.phase, Phase::Running(Running { operation: Operation::Detach { label: of, .. }, .. }) if *of == label);
-        // Nobody knows its number before the call that registers it has returned.
-        let unknown = self.threads.iter().any(is_registering).then(nothing);
-        let known = match &self.threads[it].phase {
-            Phase::Running(_) if self.parked(it) => Some(self.with_outcome(thread, Ok(Answer::Done)).without(label)),
-            Phase::Finished(outcome @ Ok(_)) => Some(self.with_outcome(thread, *outcome).without(label)),
-            Phase::Idle => Some(nothing()),
-            _ => None,
-        };
-        unknown.into_iter().chain(known).collect()
+        vec![match &self.threads[it].phase {
+            _ if !self.known[label] => nothing(),
+            Phase::Running(_) => self.with_outcome(thread, Ok(Answer::Done)).without(label),
+            Phase::Finished(outcome) => self.with_outcome(thread, *outcome).without(label),
+            Phase::Idle => nothing(),
+        }]
     }
 
     /// Returns true if one of these threads collects, and there is a result.

@@ -146,6 +146,8 @@ pub struct State {
     first_detached: ThreadId,
     /// Who has registered each of those that wait, or may be collected.
     registered_by: Vec<Option<ThreadId>>,
+    /// The labels of waits whose numbers are known, because the calls that registered them have returned.
+    known: Vec<bool>,
 }
 
 impl State {
@@ -162,6 +164,7 @@ impl State {
             now: 0,
             first_detached: threads,
             registered_by: Vec::new(),
+            known: Vec::new(),
         }
     }
 
