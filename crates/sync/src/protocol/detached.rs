@@ -373,7 +373,9 @@ impl<'a> Own<'a> {
             Some(object) => {
                 let object_slot = arena.object_slot(object).ok_or(Error::Corrupt)?;
                 help(arena, waiter, object, object_slot.load())?;
-                Some(Satisfied { index: position_of(slot, object)?, abandoned: seen.is_abandoned() })
+                let position = listed(slot).position(|listed| listed.index() == object);
+                // Otherwise somebody was faster, and another wait has the slot by now.
+                position.map(|position| Satisfied { index: position as u32, abandoned: seen.is_abandoned() })
             }
             None if seen.state() == WaiterState::Satisfied && seen.argument() == EVERYTHING => {
                 for object in listed(slot) {
@@ -458,11 +460,6 @@ impl<'a> Own<'a> {
 /// The objects of a wait.
 fn listed(slot: &WaiterSlot) -> impl Iterator<Item = Object> {
     slot.list.iter().take(slot.count()).map(|object| Object(object.load()))
-}
-
-fn position_of(slot: &WaiterSlot, index: u32) -> Result<u32> {
-    let position = listed(slot).position(|object| object.index() == index).ok_or(Error::Corrupt)?;
-    Ok(position as u32)
 }
 
 /// I-detach-5
