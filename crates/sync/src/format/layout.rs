@@ -167,7 +167,7 @@ pub struct Woken {
 /// Where detached waits are delivered. See [`crate::protocol::detached`].
 #[repr(C, align(64))]
 pub struct QueueSlot {
-    /// Who sleeps for a delivery sleeps on this word.
+    /// A thread that sleeps for a delivery sleeps on this word.
     pub bell: Line<Word64>,
     /// The process that has the queue, like [`WaiterSlot::holder`], without a thread.
     pub holder: Word64,

@@ -36,8 +36,8 @@
 //!   result, or has cancelled.
 //!
 //! # Order
-//! * O-deliver: who delivers counts (exchange), then rings, then decides. Who takes stores that the bell is not rung (exchange), then
-//!   reads the counts. Either it sees the count; or the bell rings after that, and it does not fall asleep, or is woken.
+//! * O-deliver: a thread that delivers counts (exchange), then rings, then decides. A thread that takes stores that the bell is not rung
+//!   (exchange), then reads the counts. Either it sees the count; or the bell rings after that, and it does not fall asleep, or is woken.
 //! * O-free: who takes a result exchanges the waiter's word, then the holder; who has registered exchanges the holder, then reads the word.
 //!   So one of them gives the slot back, if the result was taken before the thread has returned.
 //!

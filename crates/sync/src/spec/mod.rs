@@ -144,7 +144,7 @@ pub struct State {
     now: u64,
     /// Threads from this one on are waits without a thread; each is known by its distance from here.
     first_detached: ThreadId,
-    /// Who has registered each of those that wait, or may be collected.
+    /// The thread that has registered each of those that wait, or may be collected.
     registered_by: Vec<Option<ThreadId>>,
     /// The labels of waits whose numbers are known, because the calls that registered them have returned.
     known: Vec<bool>,
