@@ -47,6 +47,7 @@ pub use arena::queues::Queue;
 pub use error::{Error, Result};
 pub use format::fields;
 pub use format::layout::Capacity;
+pub use format::limits::PACKETS_MAX;
 pub use kind::{Kind, New, Signal};
 pub use ntux_platform::clock::{Clock, Deadline, Due};
 pub use ntux_platform::memory::FileId;

@@ -142,6 +142,8 @@ pub enum Bug {
     ClaimPassedOver,
     /// I-detach-2: who announces does not ring.
     Unrung,
+    /// I-detach-2: a thread silences the bell, whoever has rung since it has looked.
+    SilencedLate,
     /// I-detach-3: a count is noted as seen before all slots were looked at.
     SeenBefore,
     /// I-detach-3: which slots there are was read before the count.

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use ntux_sync::{
-    Arena, Capacity, Deadline, Delivered, Detached, Error, MutexState, Object, Queue, Registered, Registration,
-    Satisfied, Waiter,
+    Arena, Capacity, Clock, Deadline, Delivered, Detached, Due, Error, MutexState, Object, PACKETS_MAX, Queue,
+    Registered, Registration, Satisfied, Waiter,
 };
 
 const MS: u64 = 1_000_000;
@@ -28,7 +28,7 @@ fn wanted(objects: &[Object], all: bool) -> Detached<'_> {
 }
 
 fn delivered(registration: Registration) -> Result<Delivered, Error> {
-    Ok(Delivered { registration, key: 7, satisfied: satisfied(0) })
+    Ok(Delivered { registration: Some(registration), key: 7, satisfied: satisfied(0) })
 }
 
 fn waits(arena: &Arena, waiter: &Waiter, queue: Queue, objects: &[Object], all: bool) -> Registration {
@@ -126,7 +126,7 @@ fn a_manual_event_satisfies_all_and_a_pulse_too() {
     let mut all: Vec<_> = (0..300).map(|_| waits(&arena, &waiter, queue, &[event], false)).collect();
     arena.event_pulse(&waiter, event).unwrap();
     let mut taken: Vec<_> =
-        (0..300).map(|_| arena.collect(&waiter, queue, Deadline::NOW).unwrap().registration).collect();
+        (0..300).map(|_| arena.collect(&waiter, queue, Deadline::NOW).unwrap().registration.unwrap()).collect();
     all.sort();
     taken.sort();
     assert_eq!(all, taken);
@@ -150,7 +150,7 @@ fn several_threads_take_each_result_once() {
                     loop {
                         let taken_now = arena.collect(&waiter, queue, patiently()).unwrap();
                         assert_eq!(taken_now.satisfied, satisfied(0));
-                        if stops.contains(&taken_now.registration) {
+                        if stops.contains(&taken_now.registration.unwrap()) {
                             return taken;
                         }
                         taken += 1;
@@ -166,9 +166,15 @@ fn several_threads_take_each_result_once() {
         });
         let mut at_once = 0;
         for _ in 0..RESULTS {
-            match arena.wait_detached(&waiter, queue, wanted(&[semaphore], false)).unwrap() {
-                Registered::Satisfied(_) => at_once += 1,
-                Registered::Waits(_) => {}
+            loop {
+                match arena.wait_detached(&waiter, queue, wanted(&[semaphore], false)) {
+                    // More wait than the arena has room for.
+                    Err(Error::Exhausted) => thread::yield_now(),
+                    registered => {
+                        at_once += usize::from(matches!(registered.unwrap(), Registered::Satisfied(_)));
+                        break;
+                    }
+                }
             }
         }
         signaler.join().unwrap();
@@ -222,4 +228,135 @@ fn a_queue_that_is_closed_leaves_nothing_behind() {
         assert_eq!(arena.queue_close(&waiter, queue), Err(Error::Invalid));
         assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), Err(Error::Invalid));
     }
+}
+
+fn packet(key: u64) -> Result<Delivered, Error> {
+    Ok(Delivered { registration: None, key, satisfied: satisfied(0) })
+}
+
+#[test]
+fn packets_are_taken_first_come_first_served_and_a_full_queue_takes_no_more() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let most = u64::from(PACKETS_MAX);
+    for round in 0..3 {
+        for key in 0..most {
+            arena.post(&waiter, queue, round * most + key).unwrap();
+        }
+        assert_eq!(arena.post(&waiter, queue, 0), Err(Error::Exhausted));
+        for key in 0..most {
+            assert_eq!(arena.collect(&waiter, queue, Deadline::NOW), packet(round * most + key));
+        }
+        nothing(&arena, &waiter, queue);
+    }
+}
+
+#[test]
+fn a_queue_has_nothing_of_its_last_owner() {
+    let arena = Arena::create(Capacity { objects: 4, waiters: 20 }).unwrap();
+    let waiter = arena.waiter();
+    for key in 0..u64::from(PACKETS_MAX) + 2 {
+        let queue = arena.queue_create().unwrap();
+        nothing(&arena, &waiter, queue);
+        arena.post(&waiter, queue, key).unwrap();
+        arena.queue_close(&waiter, queue).unwrap();
+        assert_eq!(arena.post(&waiter, queue, key), Err(Error::Invalid));
+    }
+}
+
+#[test]
+fn several_threads_post_and_take() {
+    const EACH: u64 = 20_000;
+    let arena = arena();
+    let queue = arena.queue_create().unwrap();
+    let sum: u64 = thread::scope(|scope| {
+        for from in 0..3 {
+            let arena = &arena;
+            scope.spawn(move || {
+                let waiter = arena.waiter();
+                for key in 0..EACH {
+                    while arena.post(&waiter, queue, from << 32 | key) == Err(Error::Exhausted) {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+        let takers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let waiter = arena.waiter();
+                    let (mut taken, mut last) = (0, [0; 3]);
+                    for _ in 0..3 * EACH / 2 {
+                        let key = arena.collect(&waiter, queue, patiently()).unwrap().key;
+                        let (from, number) = ((key >> 32) as usize, key & 0xffff_ffff);
+                        assert!(number >= last[from], "in the order of one poster");
+                        last[from] = number;
+                        taken += number;
+                    }
+                    taken
+                })
+            })
+            .collect();
+        takers.into_iter().map(|taker| taker.join().unwrap()).sum()
+    });
+    assert_eq!(sum, 3 * EACH * (EACH - 1) / 2);
+}
+
+#[test]
+fn a_thread_that_collects_fires_the_timers() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let late = arena.timer_create(&waiter, false).unwrap();
+    let tick = arena.timer_create(&waiter, false).unwrap();
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    arena.timer_set(&waiter, late, Due::after_ns(Clock::Monotonic, 20_000 * MS), 0).unwrap();
+    let first = waits(&arena, &waiter, queue, &[event, late, tick], false);
+    nothing(&arena, &waiter, queue);
+    arena.timer_set(&waiter, tick, Due::after_ns(Clock::Monotonic, 5 * MS), 0).unwrap();
+    let by_tick = Delivered { satisfied: satisfied(2), ..delivered(first).unwrap() };
+    assert_eq!(arena.collect(&waiter, queue, patiently()), Ok(by_tick));
+    let all = waits(&arena, &waiter, queue, &[event, tick], true);
+    arena.timer_set(&waiter, tick, Due::after_ns(Clock::Boot, 5 * MS), 0).unwrap();
+    arena.event_set(&waiter, event).unwrap();
+    assert_eq!(arena.collect(&waiter, queue, patiently()), delivered(all));
+}
+
+#[test]
+fn a_timer_that_is_armed_wakes_a_thread_that_collects() {
+    let arena = arena();
+    let queue = arena.queue_create().unwrap();
+    let waiter = arena.waiter();
+    let tick = arena.timer_create(&waiter, false).unwrap();
+    thread::scope(|scope| {
+        let takers: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let waiter = arena.waiter();
+                    arena.collect(&waiter, queue, patiently()).unwrap();
+                    // By nobody but who collects.
+                    arena.timer_set(&waiter, tick, Due::after_ns(Clock::Monotonic, MS), 0).unwrap();
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(5));
+        for _ in 0..3 {
+            waits(&arena, &waiter, queue, &[tick], false);
+            thread::sleep(Duration::from_millis(5));
+        }
+        arena.timer_set(&waiter, tick, Due::after_ns(Clock::Monotonic, 5 * MS), 0).unwrap();
+        takers.into_iter().for_each(|taker| taker.join().unwrap());
+    });
+}
+
+#[test]
+fn who_collects_from_a_queue_that_is_closed_is_told() {
+    let arena = arena();
+    let queue = arena.queue_create().unwrap();
+    thread::scope(|scope| {
+        let takers: Vec<_> =
+            (0..2).map(|_| scope.spawn(|| arena.collect(&arena.waiter(), queue, patiently()))).collect();
+        thread::sleep(Duration::from_millis(5));
+        arena.queue_close(&arena.waiter(), queue).unwrap();
+        takers.into_iter().for_each(|taker| assert_eq!(taker.join().unwrap(), Err(Error::Invalid)));
+    });
 }

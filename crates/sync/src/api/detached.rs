@@ -27,15 +27,23 @@ impl Arena {
     /// Begins to wait for any of these objects, or for all of them in one step, and returns. The result is delivered to the queue, unless
     /// the wait is satisfied at once. It stands in the order of those who wait as the wait of a thread would. A forked child has no part in it.
     ///
-    /// Errors: those of [`Arena::wait_any`] and [`Arena::wait_all`], but `TimedOut`; `Invalid` also if a timer is among the objects, or the
-    /// queue is none of this process.
+    /// A timer fires when somebody looks at it, or collects.
+    ///
+    /// Errors: those of [`Arena::wait_any`] and [`Arena::wait_all`], but `TimedOut`; `Invalid` also if the queue is none of this process.
     pub fn wait_detached(&self, waiter: &Waiter, queue: Queue, wanted: Detached<'_>) -> Result<Registered> {
         detached::register(self, waiter, queue, wanted)
     }
 
-    /// Takes a result that was delivered to the queue, or waits for one. Several threads can do so; each result is taken once.
+    /// Posts a packet to the queue: whoever collects gets its key, first come first served among the packets.
     ///
-    /// Errors: `TimedOut`; `Invalid` if it is no queue of this process.
+    /// Errors: `Exhausted` if as many packets wait as the queue has room for ([`crate::PACKETS_MAX`]); `Invalid` if it is no queue of this process.
+    pub fn post(&self, waiter: &Waiter, queue: Queue, key: u64) -> Result<()> {
+        detached::post(self, waiter, queue, key)
+    }
+
+    /// Takes a result that was delivered to the queue, or a packet, or waits for one. Several threads can do so; each is taken once.
+    ///
+    /// Errors: `TimedOut`; `Invalid` if it is no queue of this process, or no longer.
     pub fn collect(&self, waiter: &Waiter, queue: Queue, deadline: Deadline) -> Result<Delivered> {
         detached::collect(self, waiter, queue, deadline)
     }

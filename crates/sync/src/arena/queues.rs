@@ -3,16 +3,19 @@
 //!
 //! # Picture
 //! ```text
-//!  bell      0: rung          1: somebody sleeps, or is about to, and has found nothing
+//!  bell      | rings | 0: rung       1: silent. Somebody who has looked at everything since the last ring sleeps, or is about to
 //!  posted    a count for each group of waiter slots: deliveries
 //!  seen      the count at which somebody has looked at every slot of the group
+//!  serial    counts the owners of the slot
+//!  timed     there was a wait for a timer
 //! ```
-//! [`crate::protocol::detached`] says who changes them, in which order, and why nothing is lost.
+//! [`crate::protocol::detached`] says who changes them, in which order, and why nothing is lost. [`super::packets`] has the packets.
 
 use ntux_platform::atomic::Word32;
 
 use super::Arena;
 use super::pool::Pool;
+use crate::format::delivery::{Bell, SERIAL_BITS};
 use crate::format::holder::Holder;
 use crate::format::layout::QueueSlot;
 use crate::format::limits::{QUEUE_GROUPS_USED, QUEUES_MAX, RETRIES};
@@ -21,12 +24,24 @@ use crate::{Error, Result};
 
 /// A queue, for its process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Queue(pub(crate) u32);
+pub struct Queue {
+    pub(crate) index: u32,
+    /// Which of the owners of its slot has it.
+    pub(crate) serial: u32,
+}
 
-/// Nobody has rung since a thread that found nothing has stored the other value.
-const RUNG: u64 = 0;
-/// A thread sleeps, or is about to.
-pub(crate) const ASLEEP: u32 = 1;
+impl Queue {
+    /// The number that stands for it, for faces that know only numbers. Never 0.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.serial) << 32 | u64::from(self.index + 1)
+    }
+
+    /// The queue for which a number stands. None if it cannot be one.
+    pub fn from_bits(bits: u64) -> Option<Queue> {
+        let index = (bits as u32).checked_sub(1).filter(|&index| index < QUEUES_MAX)?;
+        Some(Queue { index, serial: (bits >> 32) as u32 })
+    }
+}
 
 impl QueueSlot {
     /// Says that something of the group of this waiter slot is about to be delivered, and that who sleeps is to be woken.
@@ -36,19 +51,28 @@ impl QueueSlot {
             posted.fetch_add(1);
         }
         if !planted(Bug::Unrung) {
-            self.bell.0.store(RUNG);
+            self.ring();
         }
     }
 
-    /// Says that a thread is about to sleep if it finds nothing.
-    pub(crate) fn falls_asleep(&self) {
-        // O-deliver
+    pub(crate) fn bell(&self) -> Bell {
+        Bell(self.bell.0.load())
+    }
+
+    /// Nobody falls asleep here any more who has not looked since.
+    pub(crate) fn ring(&self) {
         for _ in 0..RETRIES {
-            let seen = self.bell.0.load();
-            if self.bell.0.compare_exchange(seen, u64::from(ASLEEP)).is_ok() {
+            let seen = self.bell();
+            if self.bell.0.compare_exchange(seen.0, seen.rung().0).is_ok() {
                 return;
             }
         }
+    }
+
+    /// Says that a thread has looked at everything since it had read `seen`, and found nothing. Returns false if it was rung again.
+    pub(crate) fn silence(&self, seen: Bell) -> bool {
+        let seen = if planted(Bug::SilencedLate) { self.bell() } else { seen };
+        self.bell.0.compare_exchange(seen.0, seen.silenced().0).is_ok()
     }
 
     /// The groups of which something was delivered that nobody has looked at, from a changing one on, with their counts.
@@ -69,6 +93,9 @@ impl QueueSlot {
     }
 }
 
+/// The part of a serial that counts.
+const SERIAL_MASK: u32 = (1 << SERIAL_BITS) - 1;
+
 /// The group of a waiter slot.
 fn group_of(waiter: u32) -> usize {
     (waiter % QUEUE_GROUPS_USED) as usize
@@ -83,21 +110,35 @@ impl Arena {
         let take = |index| self.queue_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine.0).is_ok());
         let pool = self.queue_pool();
         let index = pool.find(take, |_| false).or_else(|| pool.search(take)).ok_or(Error::Exhausted)?;
-        Ok(Queue(index))
+        let slot = self.queue_slot(index).ok_or(Error::Corrupt)?;
+        let serial = slot.serial.load().wrapping_add(1) & SERIAL_MASK;
+        slot.serial.store(serial);
+        slot.timed.store(0);
+        if !self.provide_packets(index) {
+            self.free_queue(Queue { index, serial }, peer);
+            return Err(Error::Exhausted);
+        }
+        // I-packet-2
+        let packets = self.packets(index).ok_or(Error::Corrupt)?;
+        while packets.take(serial)?.is_some() {}
+        Ok(Queue { index, serial })
     }
 
     /// The queue, if it is one of the process with this index.
     pub(crate) fn queue_of(&self, queue: Queue, peer: u32) -> Option<&QueueSlot> {
-        self.queue_slot(queue.0).filter(|slot| slot.holder.load() == Holder::new(peer, 0).0)
+        self.queue_slot(queue.index)
+            .filter(|slot| slot.holder.load() == Holder::new(peer, 0).0 && slot.serial.load() == queue.serial)
     }
 
     /// Gives back a queue of the process with this index.
     pub(crate) fn free_queue(&self, queue: Queue, peer: u32) -> bool {
-        let freed = self
-            .queue_slot(queue.0)
-            .is_some_and(|slot| slot.holder.compare_exchange(Holder::new(peer, 0).0, 0).is_ok());
+        self.queue_of(queue, peer).is_some_and(|slot| self.free_queue_slot(queue.index, slot, peer))
+    }
+
+    fn free_queue_slot(&self, index: u32, slot: &QueueSlot, peer: u32) -> bool {
+        let freed = slot.holder.compare_exchange(Holder::new(peer, 0).0, 0).is_ok();
         if freed {
-            self.queue_pool().hint(queue.0);
+            self.queue_pool().hint(index);
         }
         freed
     }
@@ -105,7 +146,9 @@ impl Arena {
     /// Gives back all queues of a dead process.
     pub(crate) fn bury_queues(&self, peer: u32) {
         for index in 0..self.queue_pool().used() {
-            self.free_queue(Queue(index), peer);
+            if let Some(slot) = self.queue_slot(index) {
+                self.free_queue_slot(index, slot, peer);
+            }
         }
     }
 

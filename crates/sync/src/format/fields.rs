@@ -14,7 +14,8 @@ use super::layout::{
     WaiterSlot, Woken,
 };
 use super::limits::{
-    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, QUEUE_GROUPS, QUEUES_MAX, RECORDS,
+    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, QUEUE_GROUPS,
+    QUEUES_MAX, RECORDS,
 };
 use crate::WAIT_MAX;
 
@@ -159,6 +160,7 @@ pub(crate) const fn add_to(hash: Hash) -> Hash {
         .add_fields(NAME_GROUP_FIELDS)
         .add_fields(TEXT_FIELDS)
         .add_fields(SCHEDULE_FIELDS)
+        .add_fields(PACKET_FIELDS)
 }
 
 const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
@@ -270,6 +272,14 @@ pub(crate) const NAME_HEAD: &[Bits] = &[bits("index", 0, 32), bits("generation",
 /// Beside an object that is a timer.
 pub(crate) const SCHEDULE: &[Bits] =
     &[bits("number", 0, 21), bits("turn", 21, 2), bits("period", 23, 41), bits("due", 64, 62), bits("clock", 126, 2)];
+/// A cell of the packets of a queue.
+pub(crate) const PACKET: &[Bits] =
+    &[bits("full", 0, 1), bits("serial", 1, 16), bits("round", 17, 47), bits("key", 64, 64)];
+/// The queue of a detached wait, and the waiter slot for which that is written there.
+pub(crate) const DELIVERED_TO: &[Bits] =
+    &[bits("used", 0, 1), bits("queue", 1, 15), bits("serial", 16, 16), bits("waiter", 32, 32)];
+/// Where threads sleep for a delivery.
+pub(crate) const BELL: &[Bits] = &[bits("silent", 0, 1), bits("rings", 32, 32)];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
@@ -335,7 +345,7 @@ const WAITER_FIELDS: &[Field] = &[
     field("joined_after", offset_of!(WaiterSlot, joined_after), 8, JOINED_AFTER),
     field("request_object", offset_of!(WaiterSlot, request_object), 8, OBJECT),
     row(WAIT_MAX, field("joined_others", offset_of!(WaiterSlot, joined_others), 8, FOUND)),
-    field("queue", offset_of!(WaiterSlot, queue), 4, &[]),
+    field("queue", offset_of!(WaiterSlot, queue), 8, DELIVERED_TO),
     field("key", offset_of!(WaiterSlot, key), 8, &[]),
     field("woken.at", WOKEN + offset_of!(Woken, at), 8, &[]),
     field("woken.object", WOKEN + offset_of!(Woken, object), 8, OBJECT),
@@ -363,18 +373,23 @@ const NAME_GROUP_FIELDS: &[Field] = &[
 const TEXT_FIELDS: &[Field] = &[row(NAME_WORDS, field("text", 0, 8, &[]))];
 
 const SCHEDULE_FIELDS: &[Field] = &[field("schedule", 0, 16, SCHEDULE)];
+const PACKET_FIELDS: &[Field] = &[field("packet", 0, 16, PACKET)];
 const QUEUE_FIELDS: &[Field] = &[
-    field("bell", offset_of!(QueueSlot, bell), 8, &[]),
+    field("bell", offset_of!(QueueSlot, bell), 8, BELL),
     field("holder", offset_of!(QueueSlot, holder), 8, HOLDER),
     field("next_hint", offset_of!(QueueSlot, next_hint), 4, &[]),
+    field("serial", offset_of!(QueueSlot, serial), 4, &[]),
     field("rotor", offset_of!(QueueSlot, rotor), 4, &[]),
+    field("timed", offset_of!(QueueSlot, timed), 4, &[]),
+    field("head", offset_of!(QueueSlot, head), 8, &[]),
+    field("tail", offset_of!(QueueSlot, tail), 8, &[]),
     row(QUEUE_GROUPS, field("posted", offset_of!(QueueSlot, posted), 4, &[])),
     row(QUEUE_GROUPS, field("seen", offset_of!(QueueSlot, seen), 4, &[])),
 ];
 
 /// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, claims, names,
-/// texts, schedules, queues. None if the capacity is out of bounds.
-pub fn tables(capacity: Capacity) -> Option<[Table; 11]> {
+/// texts, schedules, queues, packets. None if the capacity is out of bounds.
+pub fn tables(capacity: Capacity) -> Option<[Table; 12]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
     Some([
@@ -389,6 +404,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 11]> {
         table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),
         table("schedules", layout.schedules, 16, capacity.objects, SCHEDULE_FIELDS),
         table("queues", layout.queues, size_of::<QueueSlot>(), QUEUES_MAX, QUEUE_FIELDS),
+        table("packets", layout.packets, 16, QUEUES_MAX * PACKETS_MAX, PACKET_FIELDS),
     ])
 }
 
@@ -446,6 +462,9 @@ mod tests {
             NAME,
             NAME_HEAD,
             SCHEDULE,
+            PACKET,
+            DELIVERED_TO,
+            BELL,
         ] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);

@@ -12,7 +12,8 @@
 //! ...      names         4096 bytes for each group of names: which objects have them
 //! ...      texts         256 bytes for each name
 //! ...      schedules     16 bytes for each object that is a timer
-//! ...      queues        2,176 bytes for each queue of detached waits
+//! ...      queues        2,304 bytes for each queue of detached waits
+//! ...      packets       16 bytes for each packet that can wait in a queue
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
@@ -27,8 +28,8 @@ use core::mem::offset_of;
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
 use super::limits::{
-    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, QUEUE_GROUPS,
-    QUEUES_MAX, RECORDS, WAITERS_MAX,
+    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE,
+    QUEUE_GROUPS, QUEUES_MAX, RECORDS, WAITERS_MAX,
 };
 use crate::WAIT_MAX;
 
@@ -147,8 +148,8 @@ pub struct WaiterSlot {
     pub request_object: Word64,
     /// What the wait found at its other objects and its alert ([`crate::format::found`]).
     pub joined_others: [Word64; WAIT_MAX],
-    /// The queue to which a detached wait is delivered, plus one; 0 if the slot is a thread's. See [`crate::protocol::detached`].
-    pub queue: Word32,
+    /// Where a detached wait is delivered; 0 if the slot was never used for one. See [`crate::protocol::detached`].
+    pub queue: Word64,
     /// What a detached wait means to who takes its result.
     pub key: Word64,
     /// Apart from what the thread itself writes: the cache line would go back and forth with each wake.
@@ -173,8 +174,15 @@ pub struct QueueSlot {
     pub holder: Word64,
     /// Next hint of the pool.
     pub next_hint: Word32,
+    /// Counts those who had it.
+    pub serial: Word32,
     /// Which group is looked at next.
     pub rotor: Word32,
+    /// 1 if there was a wait for a timer, which no thread may outsleep.
+    pub timed: Word32,
+    /// The place of the packet that is taken next, and of the next one that is posted, counted for ever.
+    pub head: Line<Word64>,
+    pub tail: Line<Word64>,
     /// How often something of a group of waiter slots was delivered.
     pub posted: Line<[Word32; QUEUE_GROUPS]>,
     /// The count at which somebody has looked at all of the group.
@@ -214,7 +222,7 @@ const _: () = assert!(size_of::<WaiterSlot>() == 1216);
 /// A wait for one object leaves its notes in one cache line.
 const _: () = assert!(offset_of!(WaiterSlot, asleep_since) / 64 == offset_of!(WaiterSlot, joined_after) / 64);
 const _: () = assert!(size_of::<Chunk>() == 256);
-const _: () = assert!(size_of::<QueueSlot>() == 2176);
+const _: () = assert!(size_of::<QueueSlot>() == 2304);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 
 /// Byte offsets for a capacity.
@@ -232,6 +240,7 @@ pub struct Layout {
     pub texts: u64,
     pub schedules: u64,
     pub queues: u64,
+    pub packets: u64,
     pub length: u64,
 }
 
@@ -257,7 +266,8 @@ impl Layout {
         let texts = names + u64::from(name_groups) * size_of::<NameGroup>() as u64;
         let schedules = texts + u64::from(name_groups) * (NAMES_GROUP * size_of::<NameText>()) as u64;
         let queues = (schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64).next_multiple_of(64);
-        let length = queues + u64::from(QUEUES_MAX) * size_of::<QueueSlot>() as u64;
+        let packets = queues + u64::from(QUEUES_MAX) * size_of::<QueueSlot>() as u64;
+        let length = packets + u64::from(QUEUES_MAX * PACKETS_MAX) * size_of::<Word128>() as u64;
         let length = length.next_multiple_of(4096);
         Some(Layout {
             peers,
@@ -272,6 +282,7 @@ impl Layout {
             texts,
             schedules,
             queues,
+            packets,
             length,
         })
     }

@@ -17,12 +17,15 @@
 //! | a process that takes part | [`peer`] |
 //! | which object has a name | [`name_word`] |
 //! | when a timer is due | [`schedule`] |
+//! | to which queue a detached wait is delivered, and who sleeps there | [`delivery`] |
+//! | a packet in a queue | [`packet_word`] |
 //!
 //! Nothing here knows the kinds of objects, or any operation.
 
 pub(crate) mod admission_word;
 pub(crate) mod chunk_word;
 pub(crate) mod deadline;
+pub(crate) mod delivery;
 pub(crate) mod entry;
 pub mod fields;
 pub(crate) mod found;
@@ -33,6 +36,7 @@ pub(crate) mod mark;
 pub(crate) mod meta;
 pub(crate) mod name_word;
 pub(crate) mod object_word;
+pub(crate) mod packet_word;
 pub(crate) mod peer;
 pub(crate) mod schedule;
 pub(crate) mod signature;

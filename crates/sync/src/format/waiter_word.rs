@@ -351,12 +351,12 @@ impl WaiterSlot {
         self.word.compare_exchange(seen.0, next.0).is_ok()
     }
 
-    /// Marks the wait of an entry, if it stands for a wait on `object` that may be asleep: it is to look at its timers again. Returns whether
-    /// it needs a wake for that; also if it was marked already, because who did it may have died before.
+    /// Marks the wait of an entry, if it stands for a wait on `object` that may be asleep: it is to look at its timers again. Not of a detached
+    /// one. Returns whether it needs a wake for that; also if it was marked already, because who did it may have died before.
     pub(crate) fn stir(&self, entry: Entry, object: Object) -> bool {
         for _ in 0..RETRIES {
             let seen = self.load();
-            if !self.backs(seen, entry, object) || !seen.is_parked() {
+            if !self.backs(seen, entry, object) || !seen.is_parked() || seen.is_detached() {
                 return false;
             }
             if seen == seen.stirred() {

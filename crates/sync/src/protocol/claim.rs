@@ -426,7 +426,7 @@ impl<'a> Decision<'a> {
     ) -> Decision<'a> {
         let wake = next.is_owed().then(|| {
             let destination = Destination::of(arena, slot, seen);
-            Wake::prepare(waiter, slot, destination, wakes_itself && destination.is_none())
+            Wake::prepare(waiter, slot, destination, wakes_itself)
         });
         leave_stamp(slot, wake.as_ref().map(|wake| wake.now_ns));
         Decision { slot, seen, next, object, wake }

@@ -12,34 +12,42 @@
 //!  register: a slot of its own, as a wait of this thread       stand        one exchange: nobody's, parked
 //! ---------|-----------------------------------------------------|---------------------|--------------> (the thread goes on)
 //!
-//!  who signals:   claim     announce (count of the group, bell)    decide     wake one at the bell     settle
-//!  who takes:     bell      look at the counts    sleep ...        look at each slot of the group: satisfied? see at rest, take
+//!  who signals:   claim     announce (count of the group, ring)    decide     wake one at the bell     settle
+//!  who takes:     read the bell     look at packets and counts     look at each slot of the group: satisfied? see at rest, take
+//!                 nothing: silence the bell, unless it was rung since     sleep on it
 //! ```
 //! # Transitions
 //! | step | on | from | to | by |
 //! | --- | --- | --- | --- | --- |
 //! | detach | waiter | `Waiting`, the number of a thread | the same, nobody's, parked | the thread that registers |
-//! | announce | queue | a count; the bell | one more; rung | who is about to decide a detached wait; who meets its wake owed |
-//! | fall asleep | queue | the bell | not rung | a thread that will sleep if it finds no count that nobody has looked at |
+//! | announce | queue | a count; the bell | one more; rung once more | who is about to decide a detached wait; who meets its wake owed |
+//! | silence | queue | the bell, rung | silent | a thread that has read it, and found nothing after that |
 //! | take | waiter | `Satisfied` | `Withdrawn` | a thread of the process, once: this one has the result |
 //! | cancel | waiter | `Waiting` | `Withdrawn` | a thread of the process |
 //!
 //! # Invariants
 //! * I-detach-1: a wait is announced after its object was claimed for it, and before it is decided. So who looks at all slots of a group
 //!   after it has read the count, and helps the claims that it meets, sees each decision that was announced before, or makes it.
-//! * I-detach-2: between the announcement and the wake, the bell is rung, or a thread has stored the opposite after it, and looks at the
-//!   counts before it sleeps. So the kernel wakes a sleeper if the signaler dies there: a will names the bell.
+//! * I-detach-2: the bell is silent only if somebody has looked at everything after its last ring, and found nothing that was not taken.
+//!   So as long as something is there that was rung for, the bell is rung, and the kernel wakes another sleeper if a thread dies whose
+//!   will names it: one that was about to wake somebody, or one that was woken.
 //! * I-detach-3: a count is noted as seen only after all slots of the group were looked at. So a thread that dies while it looks hides
 //!   nothing from others. (An older count that is noted late makes others look in vain.)
 //! * I-detach-4: what is announced twice, or not decided after all, makes others look in vain. So every helper can announce.
 //! * I-detach-5: the exchange to `Withdrawn` is made once for each wait, after its objects were seen at rest (C2): who makes it takes the
 //!   result, or has cancelled.
+//! * I-detach-6: a thread that sleeps at the bell sleeps at most until the first of the timers is due for which waits of its queue stand, or
+//!   are about to. Who arms one rings before the turn takes effect, and who registers a wait rings before that stands; the first thread that
+//!   finds the bell rung wakes all others before it silences it. So a firing owes the queue no wake ([`super::timer`]).
 //!
 //! # Order
-//! * O-deliver: a thread that delivers counts (exchange), then rings, then decides. A thread that takes stores that the bell is not rung
-//!   (exchange), then reads the counts. Either it sees the count; or the bell rings after that, and it does not fall asleep, or is woken.
+//! * O-deliver: a thread that delivers counts, then rings, then decides. A thread that takes reads the bell, then the counts, then the
+//!   slots, and silences the bell by an exchange. Either it sees the count, or the bell was rung meanwhile, and the exchange fails, or the
+//!   kernel does not let it sleep. A packet is there before it is rung for.
 //! * O-free: who takes a result exchanges the waiter's word, then the holder; who has registered exchanges the holder, then reads the word.
 //!   So one of them gives the slot back, if the result was taken before the thread has returned.
+//! * O-closed: who closes a queue exchanges its holder, then looks at all slots, then rings; who registers a wait exchanges its word, then
+//!   reads the holder. So one of them ends the wait.
 //!
 //! # Death, stop
 //! | after | what follows |
@@ -48,6 +56,7 @@
 //! | detach | the wait stands, and is delivered. Nobody knows its number; it ends with its process |
 //! | announce | the kernel wakes a sleeper, which finds the claim and decides it, or nothing |
 //! | decide | the same; it finds the wait satisfied |
+//! | a packet is there | the kernel wakes a sleeper, if it was rung for. Otherwise it is taken by who looks next: until then it was not posted |
 //! | a thread that takes was woken | the kernel wakes another one. It does so until the thread has helped somebody: before that, the thread wakes another one itself |
 //! | take | the result is lost with the thread, as that of a wait |
 //! | the process | whoever would give it something asks the system whether it lives, and ends its waits if not |
@@ -63,13 +72,16 @@ use super::look::check;
 use super::probe::probe_one;
 use super::queueing::{Joined, Places, Queueing, empty, queue_all, queue_any};
 use super::request::Request;
+use super::timer;
 use super::wait::{Round, outcome, take};
 use super::wait_all::{all_available, attempt_at_once, take_all};
 use super::wait_any::look_at_all;
 use super::waiter::{Waiter, bury, enroll, take_slot};
 use crate::arena::Arena;
+use crate::arena::packets::Packets;
 use crate::arena::peers::LivenessCache;
-use crate::arena::queues::{ASLEEP, Queue};
+use crate::arena::queues::Queue;
+use crate::format::delivery::{Bell, DeliveredTo};
 use crate::format::entry::Entry;
 use crate::format::holder::Holder;
 use crate::format::layout::{QueueSlot, WaiterSlot};
@@ -106,14 +118,14 @@ pub enum Registered {
     Waits(Registration),
 }
 
-/// The result of a detached wait.
+/// The result of a detached wait, or a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delivered {
-    /// Which one.
-    pub registration: Registration,
-    /// What it was given when it was registered.
+    /// Which wait; none: a packet that was posted.
+    pub registration: Option<Registration>,
+    /// What the wait was given when it was registered, or what was posted.
     pub key: u64,
-    /// What it was satisfied with.
+    /// What the wait was satisfied with. Of a packet: nothing.
     pub satisfied: Satisfied,
 }
 
@@ -128,11 +140,6 @@ pub struct Detached<'a> {
     pub owner: u32,
     /// Comes back with the result; means nothing here.
     pub key: u64,
-}
-
-/// Which queue, and for which waiter slot: what [`WaiterSlot::queue`] holds while the slot's word says that its wait is detached.
-fn belongs(queue: Queue, waiter: u32) -> u32 {
-    waiter << 16 | (queue.0 + 1)
 }
 
 /// Where the result of a detached wait is delivered.
@@ -151,9 +158,14 @@ impl<'a> Destination<'a> {
 
     #[cold]
     fn of_detached(arena: &'a Arena, slot: &WaiterSlot) -> Option<Destination<'a>> {
-        let belongs = slot.queue.load();
-        let queue = arena.queue_slot((belongs & 0xffff).checked_sub(1)?)?;
-        Some(Destination { queue, waiter: belongs >> 16 })
+        let delivered_to = DeliveredTo(slot.queue.load());
+        let (index, _) = delivered_to.queue()?;
+        Some(Destination { queue: arena.queue_slot(index)?, waiter: delivered_to.waiter() })
+    }
+
+    /// The same of a wait that is being registered, or was once.
+    pub(super) fn of_any(arena: &'a Arena, slot: &WaiterSlot) -> Option<Destination<'a>> {
+        if slot.queue.load() == 0 { None } else { Destination::of_detached(arena, slot) }
     }
 
     pub(super) fn bell(&self) -> *const u32 {
@@ -163,6 +175,12 @@ impl<'a> Destination<'a> {
     /// I-detach-1
     pub(super) fn announce(&self) {
         self.queue.announce(self.waiter);
+    }
+
+    /// A timer is about to be armed: whoever sleeps looks at it again (I-detach-6).
+    pub(super) fn stir(&self) {
+        self.queue.ring();
+        futex::wake(self.bell(), 1);
     }
 }
 
@@ -188,6 +206,10 @@ pub(crate) fn create(arena: &Arena) -> Result<Queue> {
 /// Errors: `Invalid` if it is none of this process.
 pub(crate) fn close(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<()> {
     let own = Own::of(arena, queue)?;
+    // O-closed
+    if !arena.free_queue(queue, own.peer) {
+        return Err(Error::Invalid);
+    }
     for index in 0..arena.waiter_pool().used() {
         waiter.budget.renew();
         if let Some((slot, seen)) = own.wait_in(index) {
@@ -195,18 +217,35 @@ pub(crate) fn close(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<()> 
             own.free(index, slot);
         }
     }
-    if arena.free_queue(queue, own.peer) { Ok(()) } else { Err(Error::Invalid) }
+    own.slot.ring();
+    own.wake_all();
+    Ok(())
+}
+
+/// Posts a packet.
+///
+/// Errors: `Exhausted` if as many wait as the queue has room for; `Invalid` if it is none of this process.
+pub(crate) fn post(arena: &Arena, waiter: &Waiter, queue: Queue, key: u64) -> Result<()> {
+    let own = Own::of(arena, queue)?;
+    let mut will = own.will(waiter);
+    will.make();
+    own.packets()?.post(queue.serial, key)?;
+    // O-deliver
+    own.slot.ring();
+    futex::wake(own.bell(), 1);
+    Ok(())
 }
 
 /// Registers a wait.
 ///
-/// Errors: those of a wait; `Invalid` also if a timer is among the objects, or the queue is none of this process.
+/// Errors: those of a wait; `Invalid` also if the queue is none of this process.
 pub(crate) fn register(arena: &Arena, waiter: &Waiter, queue: Queue, wanted: Detached<'_>) -> Result<Registered> {
     waiter.budget.renew();
     let own = Own::of(arena, queue)?;
     let Detached { objects, all, owner, key } = wanted;
     let request = Request::new(objects, None, owner)?;
-    if check(arena, &request)? || all && request.has_repeats() {
+    let has_timers = check(arena, &request)?;
+    if all && request.has_repeats() {
         return Err(Error::Invalid);
     }
     if all && objects.is_empty() {
@@ -215,15 +254,19 @@ pub(crate) fn register(arena: &Arena, waiter: &Waiter, queue: Queue, wanted: Det
     enroll(arena, waiter)?;
     let index = take_slot(arena, waiter)?;
     let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
-    let registering = Registering { own, waiter, request, all, key, index, slot };
+    let registering = Registering { own, waiter, request, has_timers, all, key, index, slot };
     let registered = registering.run();
-    match registered {
-        // Fails if the thread was taken for dead: then nothing waits.
-        Ok(Registered::Waits(registration)) => own.keep(index, slot, registration.ticket()),
-        _ => {
-            slot.holder.store(0);
-            arena.waiter_pool().hint(index);
-        }
+    let Ok(Registered::Waits(registration)) = registered else {
+        slot.holder.store(0);
+        arena.waiter_pool().hint(index);
+        return registered;
+    };
+    // Fails if the thread was taken for dead: then nothing waits.
+    own.keep(index, slot, registration.ticket());
+    // O-closed
+    if let Err(closed) = Own::of(arena, queue) {
+        let satisfied = own.cancel(waiter, registration).ok().flatten();
+        return satisfied.map(Registered::Satisfied).ok_or(closed);
     }
     registered
 }
@@ -233,6 +276,7 @@ struct Registering<'a> {
     own: Own<'a>,
     waiter: &'a Waiter,
     request: Request<'a>,
+    has_timers: bool,
     all: bool,
     key: u64,
     index: u32,
@@ -247,7 +291,7 @@ enum Once {
 
 impl<'a> Registering<'a> {
     fn run(&self) -> Result<Registered> {
-        let mut queueing = Queueing::new(false);
+        let mut queueing = Queueing::new(self.has_timers);
         while self.waiter.budget.round() {
             let once = if self.all { self.all_once(&mut queueing)? } else { self.any_once(&mut queueing)? };
             match once {
@@ -293,7 +337,7 @@ impl<'a> Registering<'a> {
         let arena = self.own.arena;
         let epoch = begin_in(arena, self.waiter, (self.index, self.slot), state, |slot| {
             slot.wants(self.request.objects().len(), self.request.iter(), self.request.owner);
-            slot.queue.store(belongs(self.own.queue, self.index));
+            slot.queue.store(self.own.delivered_to(self.index).0);
             slot.key.store(self.key);
         })?;
         let mut places = [None; LIST_MAX];
@@ -301,10 +345,23 @@ impl<'a> Registering<'a> {
             false => queue_any(arena, &epoch, &self.request, queueing, &mut places),
             true => queue_all(arena, &epoch, &self.request, queueing, &mut places),
         };
-        if joined == Ok(Joined::AllQueues) && epoch.detach() {
+        if joined == Ok(Joined::AllQueues) && self.detach(&epoch) {
             return Ok(Once::Waits(Registration::new(self.index, epoch.ticket)));
         }
         self.undo(&epoch, &places, joined)
+    }
+
+    /// The wait stands from now on, unless it is decided.
+    fn detach(&self, epoch: &Epoch<'_>) -> bool {
+        if !self.has_timers {
+            return epoch.detach();
+        }
+        // I-detach-6: who looks now finds the wait also before it stands.
+        self.own.slot.timed.store(1);
+        self.own.slot.ring();
+        let stands = epoch.detach();
+        futex::wake(self.own.bell(), 1);
+        stands
     }
 
     /// It was decided before it was detached, or disturbed.
@@ -333,6 +390,27 @@ impl<'a> Own<'a> {
         Ok(Own { arena, queue, slot, peer })
     }
 
+    fn bell(&self) -> *const u32 {
+        self.slot.bell.0.futex_address()
+    }
+
+    fn wake_all(&self) {
+        // The kernel takes a larger count for a negative one.
+        futex::wake(self.bell(), i32::MAX as u32);
+    }
+
+    fn packets(&self) -> Result<Packets<'a>> {
+        self.arena.packets(self.queue.index).ok_or(Error::Corrupt)
+    }
+
+    fn will(&self, waiter: &Waiter) -> Will<'a> {
+        Will { head: waiter.robust(), queue: self.slot, owed: None }
+    }
+
+    fn delivered_to(&self, waiter: u32) -> DeliveredTo {
+        DeliveredTo::new(self.queue.index, self.queue.serial, waiter)
+    }
+
     /// What the slot of a detached wait says of who has it.
     fn holder(&self) -> Holder {
         Holder::new(self.peer, 0)
@@ -342,10 +420,12 @@ impl<'a> Own<'a> {
     fn wait_in(&self, index: u32) -> Option<(&'a WaiterSlot, WaiterWord)> {
         let slot = self.arena.waiter_slot(index)?;
         let seen = slot.load();
-        let is_ours = seen.is_detached()
-            && slot.queue.load() == belongs(self.queue, index)
-            && Holder(slot.holder.load()).peer() == self.peer;
-        is_ours.then_some((slot, seen))
+        (seen.is_detached() && self.has(index, slot)).then_some((slot, seen))
+    }
+
+    /// Returns true if this slot had a wait for this queue last.
+    fn has(&self, index: u32, slot: &WaiterSlot) -> bool {
+        slot.queue.load() == self.delivered_to(index).0 && Holder(slot.holder.load()).peer() == self.peer
     }
 
     /// The slot of a wait that was registered is no thread's any more.
@@ -409,8 +489,61 @@ impl<'a> Own<'a> {
         }
     }
 
+    /// [`cancel`]
+    fn cancel(&self, waiter: &Waiter, registration: Registration) -> Result<Option<Satisfied>> {
+        let (index, ticket) = (registration.waiter(), registration.ticket());
+        let (slot, _) = self.wait_in(index).filter(|(_, seen)| seen.ticket() == ticket).ok_or(Error::NoSuchObject)?;
+        if withdraw(slot, ticket) {
+            observe::woke(self.arena, slot, observe::trace::What::GivesUp);
+            self.end(waiter, index, slot, ticket)?;
+            self.free(index, slot);
+            return Ok(None);
+        }
+        let satisfied = self.end(waiter, index, slot, ticket)?.ok_or(Error::NoSuchObject)?;
+        self.free(index, slot);
+        Ok(Some(satisfied))
+    }
+
+    /// When the first timer is due for which a wait of this queue stands, after those that are due have fired. `bell`: what it was before
+    /// the thread looked for results.
+    fn earliest_due(&self, waiter: &Waiter, bell: Bell, will: &mut Will<'_>) -> Result<Deadline> {
+        if self.slot.timed.load() == 0 {
+            return Ok(Deadline::Never);
+        }
+        // I-detach-6
+        if !bell.is_silent() {
+            self.wake_all();
+        }
+        will.forget();
+        let mut due = Deadline::Never;
+        for index in 0..self.arena.waiter_pool().used() {
+            let Some(slot) = self.arena.waiter_slot(index).filter(|slot| slot.load().is_open()) else { continue };
+            if self.has(index, slot) {
+                due = timer::earliest_due(self.arena, waiter, listed(slot), due)?;
+            }
+        }
+        Ok(due)
+    }
+
     /// Takes the first result that it finds.
-    fn take_one(&self, waiter: &Waiter, will: &mut Will) -> Result<Option<Delivered>> {
+    fn take_one(&self, waiter: &Waiter, will: &mut Will<'_>) -> Result<Option<Delivered>> {
+        match self.take_packet(will)? {
+            Some(packet) => Ok(Some(packet)),
+            None => self.take_result(waiter, will),
+        }
+    }
+
+    fn take_packet(&self, will: &mut Will<'_>) -> Result<Option<Delivered>> {
+        let packets = self.packets()?;
+        let Some(key) = packets.take(self.queue.serial)? else { return Ok(None) };
+        // Several may have been posted, and one sleeper been woken.
+        if packets.has_some()? {
+            will.pass_on();
+        }
+        Ok(Some(Delivered { registration: None, key, satisfied: Satisfied { index: 0, abandoned: false } }))
+    }
+
+    fn take_result(&self, waiter: &Waiter, will: &mut Will<'_>) -> Result<Option<Delivered>> {
         let used_before = if planted(Bug::SlotsBefore) { self.arena.waiter_pool().used() } else { 0 };
         for (group, posted) in self.slot.posted() {
             // After the count: its wait can be in a slot that was never used before.
@@ -428,11 +561,11 @@ impl<'a> Own<'a> {
                 if seen.state() != WaiterState::Satisfied {
                     continue;
                 }
-                will.pass_on(self.slot);
+                will.pass_on();
                 let key = slot.key.load();
                 if let Some(satisfied) = self.end(waiter, index, slot, seen.ticket())? {
                     self.free(index, slot);
-                    let registration = Registration::new(index, seen.ticket());
+                    let registration = Some(Registration::new(index, seen.ticket()));
                     return Ok(Some(Delivered { registration, key, satisfied }));
                 }
             }
@@ -443,12 +576,12 @@ impl<'a> Own<'a> {
     }
 
     /// Helps the claims that stand on the objects of an open wait (I-detach-1). Returns its word after that.
-    fn decided(&self, waiter: &Waiter, index: u32, slot: &WaiterSlot, will: &mut Will) -> Result<WaiterWord> {
+    fn decided(&self, waiter: &Waiter, index: u32, slot: &WaiterSlot, will: &mut Will<'_>) -> Result<WaiterWord> {
         for object in listed(slot) {
             let Some(object_slot) = self.arena.object_slot(object.index()) else { continue };
             let word = object_slot.load();
             if word.is_claimed() {
-                will.pass_on(self.slot);
+                will.pass_on();
                 help(self.arena, waiter, object.index(), word)?;
             }
         }
@@ -476,54 +609,62 @@ fn is_taken_by_us(slot: &WaiterSlot, ticket: Ticket) -> bool {
     false
 }
 
-/// What a thread that takes from a queue has told the kernel: to wake another one if it dies.
-struct Will {
+/// What a thread has told the kernel: to wake a sleeper of the queue if it dies.
+struct Will<'a> {
     head: Head,
+    queue: &'a QueueSlot,
     owed: Option<Owed>,
 }
 
-impl Will {
-    fn make(&mut self, queue: &QueueSlot) {
+impl Will<'_> {
+    fn make(&mut self) {
         if self.owed.is_none() {
-            self.owed = Some(self.head.owe(queue.bell.0.futex_address()));
+            self.owed = Some(self.head.owe(self.queue.bell.0.futex_address()));
         }
     }
 
-    /// The thread is about to help others, for which it needs the will itself: another one looks, too.
-    fn pass_on(&mut self, queue: &QueueSlot) {
+    fn forget(&mut self) {
         if let Some(owed) = self.owed.take() {
-            futex::wake(queue.bell.0.futex_address(), 1);
             self.head.forget(owed);
+        }
+    }
+
+    /// Another one looks, too, from now on: the thread is about to help others, for which it needs the will itself, or to leave.
+    fn pass_on(&mut self) {
+        if self.owed.is_some() {
+            futex::wake(self.queue.bell.0.futex_address(), 1);
+            self.forget();
         }
     }
 }
 
-impl Drop for Will {
+impl Drop for Will<'_> {
     fn drop(&mut self) {
-        if let Some(owed) = self.owed.take() {
-            self.head.forget(owed);
-        }
+        self.forget();
     }
 }
 
-/// Takes the result of a detached wait from a queue, or waits for one.
+/// Takes the result of a detached wait, or a packet, from a queue, or waits for one.
 ///
 /// Errors: `TimedOut`; `Invalid` if it is no queue of this process.
 pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: Deadline) -> Result<Delivered> {
-    let own = Own::of(arena, queue)?;
     waiter.budget.renew();
-    let mut will = Will { head: waiter.robust(), owed: None };
+    let mut will = Own::of(arena, queue)?.will(waiter);
     while waiter.budget.round() {
+        // Somebody may have closed it meanwhile.
+        let own = Own::of(arena, queue)?;
+        // O-deliver
+        let bell = own.slot.bell();
         if let Some(found) = own.take_one(waiter, &mut will)? {
             return Ok(found);
         }
+        let due = own.earliest_due(waiter, bell, &mut will)?;
         if deadline.passed() {
             return Err(Error::TimedOut);
         }
-        will.make(own.slot);
-        own.slot.falls_asleep();
-        if own.slot.posted().next().is_none() {
-            futex::wait(own.slot.bell.0.futex_address(), ASLEEP, deadline);
+        if bell.is_silent() || own.slot.silence(bell) {
+            will.make();
+            futex::wait_until_due(own.bell(), Bell::ASLEEP, deadline, due);
             waiter.budget.renew();
         }
     }
@@ -534,19 +675,9 @@ pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: De
 ///
 /// Errors: `NoSuchObject` if its result was taken, it was cancelled, or it is none of this process.
 pub(crate) fn cancel(arena: &Arena, waiter: &Waiter, registration: Registration) -> Result<Option<Satisfied>> {
-    let (index, ticket) = (registration.waiter(), registration.ticket());
-    let slot = arena.waiter_slot(index).ok_or(Error::NoSuchObject)?;
-    let queue = Queue((slot.queue.load() & 0xffff).checked_sub(1).ok_or(Error::NoSuchObject)?);
-    let own = Own::of(arena, queue).map_err(|_| Error::NoSuchObject)?;
-    let (slot, _) = own.wait_in(index).filter(|(_, seen)| seen.ticket() == ticket).ok_or(Error::NoSuchObject)?;
+    let slot = arena.waiter_slot(registration.waiter()).ok_or(Error::NoSuchObject)?;
+    let (index, serial) = DeliveredTo(slot.queue.load()).queue().ok_or(Error::NoSuchObject)?;
+    let own = Own::of(arena, Queue { index, serial }).map_err(|_| Error::NoSuchObject)?;
     waiter.budget.renew();
-    if withdraw(slot, ticket) {
-        observe::woke(arena, slot, observe::trace::What::GivesUp);
-        own.end(waiter, index, slot, ticket)?;
-        own.free(index, slot);
-        return Ok(None);
-    }
-    let satisfied = own.end(waiter, index, slot, ticket)?.ok_or(Error::NoSuchObject)?;
-    own.free(index, slot);
-    Ok(Some(satisfied))
+    own.cancel(waiter, registration)
 }

@@ -25,6 +25,7 @@ use ntux_platform::futex;
 
 use super::admission::announce_unanswered;
 use super::claim::help;
+use super::detached::Destination;
 use super::epoch::{Decision, Epoch};
 use super::hand_over::Signaled;
 use super::queueing::Joined;
@@ -203,8 +204,13 @@ fn fire(arena: &Arena, waiter: &Waiter, object: Object, slot: &ObjectSlot, pendi
 fn tell(arena: &Arena, waiter: &Waiter, object: Object, slot: &ObjectSlot) {
     // O-due
     for entry in arena.places(&waiter.budget, slot).filter_map(|place| place.entry()) {
-        if let Some(other) = arena.waiter_slot(entry.waiter()).filter(|other| other.stir(entry, object)) {
+        let Some(other) = arena.waiter_slot(entry.waiter()) else { continue };
+        if other.stir(entry, object) {
             futex::wake(other.word.futex_address(), 1);
+        }
+        // Also if it does not stand yet: it may have been looked at.
+        if let Some(destination) = Destination::of_any(arena, other) {
+            destination.stir();
         }
     }
 }
@@ -249,7 +255,7 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
             continue;
         }
         // O-due
-        let due = earliest_due(arena, waiter, request)?;
+        let due = earliest_due(arena, waiter, request.iter(), Deadline::Never)?;
         if deadline.passed() {
             epoch.withdraw();
             continue;
@@ -280,9 +286,14 @@ fn park(epoch: &Epoch<'_>, seen: WaiterWord, deadline: Deadline) -> bool {
     epoch.slot.exchange(seen, seen.parked_unstirred())
 }
 
-/// When the first of the timers of a wait is due, after those that are due have fired; `Never` if none is armed.
-fn earliest_due(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<Deadline> {
-    request.iter().try_fold(Deadline::Never, |earliest, object| {
+/// When the first of these timers is due, after those that are due have fired; `earliest` if that is before.
+pub(super) fn earliest_due(
+    arena: &Arena,
+    waiter: &Waiter,
+    objects: impl Iterator<Item = Object>,
+    earliest: Deadline,
+) -> Result<Deadline> {
+    objects.into_iter().try_fold(earliest, |earliest, object| {
         let due = up_to_date(arena, waiter, object)?.and_then(|timer| timer.schedule.due());
         Ok(due.map_or(earliest, |due| earliest.earlier(due.deadline())))
     })
