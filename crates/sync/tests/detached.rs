@@ -360,3 +360,25 @@ fn who_collects_from_a_queue_that_is_closed_is_told() {
         takers.into_iter().for_each(|taker| assert_eq!(taker.join().unwrap(), Err(Error::Invalid)));
     });
 }
+
+#[test]
+fn no_result_waits_while_the_others_come_again_and_again() {
+    const WAITS: usize = 600;
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let events: Vec<_> = (0..WAITS).map(|_| arena.event_create(&waiter, false, false).unwrap()).collect();
+    let deliver = |key: usize| {
+        let wanted = Detached { objects: &events[key..=key], all: false, owner: 1, key: key as u64 };
+        assert!(matches!(arena.wait_detached(&waiter, queue, wanted), Ok(Registered::Waits(_))));
+        arena.event_set(&waiter, events[key]).unwrap();
+    };
+    (0..WAITS).for_each(deliver);
+    let mut waited = [0; WAITS];
+    for _ in 0..20 * WAITS {
+        let key = arena.collect(&waiter, queue, Deadline::NOW).unwrap().key as usize;
+        waited.iter_mut().for_each(|waited| *waited += 1);
+        waited[key] = 0;
+        assert!(waited.iter().all(|waited| *waited <= 2 * WAITS), "one was passed over too often");
+        deliver(key);
+    }
+}

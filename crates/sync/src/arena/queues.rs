@@ -89,7 +89,20 @@ impl QueueSlot {
         if let Some(seen) = self.seen.0.get(group as usize) {
             seen.store(posted);
         }
-        self.rotor.store(group + 1);
+    }
+
+    /// How often all groups had their turn: so often, who looks at a group begins with the next slot of it.
+    pub(crate) fn turns(&self) -> u32 {
+        self.rotor.load() / QUEUE_GROUPS_USED
+    }
+
+    /// A result of the group was taken: the next group has its turn. So no result waits for ever, however fast others are delivered: of
+    /// those that are taken after it was delivered, at most as many come before it as there are waiter slots. (If several threads take at
+    /// the same time, one may undo the step of another.)
+    pub(crate) fn took_from(&self, group: u32) {
+        let rotor = self.rotor.load();
+        let before = (group + QUEUE_GROUPS_USED - rotor % QUEUE_GROUPS_USED) % QUEUE_GROUPS_USED;
+        self.rotor.store(rotor.wrapping_add(before + 1));
     }
 }
 

@@ -176,7 +176,7 @@ pub struct QueueSlot {
     pub next_hint: Word32,
     /// Counts those who had it.
     pub serial: Word32,
-    /// Which group is looked at next.
+    /// How many groups have had their turn, so which is looked at next.
     pub rotor: Word32,
     /// 1 if there was a wait for a timer, which no thread may outsleep.
     pub timed: Word32,

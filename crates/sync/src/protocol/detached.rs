@@ -110,6 +110,7 @@ impl Registration {
 }
 
 /// What a registration has come to.
+#[must_use = "nothing is delivered of what was satisfied at once"]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Registered {
     /// It was satisfied at once; nothing is delivered.
@@ -551,7 +552,7 @@ impl<'a> Own<'a> {
             if planted(Bug::SeenBefore) {
                 self.slot.saw(group, posted);
             }
-            for index in (group..used).step_by(QUEUE_GROUPS_USED as usize) {
+            for index in self.slots_of(group, used) {
                 let Some((slot, seen)) = self.wait_in(index) else { continue };
                 let seen = if seen.is_open() && !planted(Bug::ClaimPassedOver) {
                     self.decided(waiter, index, slot, will)?
@@ -565,6 +566,7 @@ impl<'a> Own<'a> {
                 let key = slot.key.load();
                 if let Some(satisfied) = self.end(waiter, index, slot, seen.ticket())? {
                     self.free(index, slot);
+                    self.slot.took_from(group);
                     let registration = Some(Registration::new(index, seen.ticket()));
                     return Ok(Some(Delivered { registration, key, satisfied }));
                 }
@@ -573,6 +575,13 @@ impl<'a> Own<'a> {
             self.slot.saw(group, posted);
         }
         Ok(None)
+    }
+
+    /// The waiter slots of a group, from a changing one on.
+    fn slots_of(&self, group: u32, used: u32) -> impl Iterator<Item = u32> {
+        let slots = (group..used).step_by(QUEUE_GROUPS_USED as usize);
+        let (count, turns) = (slots.len(), self.slot.turns() as usize);
+        slots.cycle().skip(turns.checked_rem(count).unwrap_or(0)).take(count)
     }
 
     /// Helps the claims that stand on the objects of an open wait (I-detach-1). Returns its word after that.
