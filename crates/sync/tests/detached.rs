@@ -382,3 +382,25 @@ fn no_result_waits_while_the_others_come_again_and_again() {
         deliver(key);
     }
 }
+
+#[test]
+fn packets_and_results_have_their_turns() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let deliver = |packet: bool| match packet {
+        true => arena.post(&waiter, queue, 1).unwrap(),
+        false => {
+            waits(&arena, &waiter, queue, &[event], false);
+            arena.event_set(&waiter, event).unwrap();
+        }
+    };
+    [true, true, false].into_iter().for_each(deliver);
+    let mut turns = Vec::new();
+    for _ in 0..20 {
+        let packet = arena.collect(&waiter, queue, Deadline::NOW).unwrap().registration.is_none();
+        turns.push(packet);
+        deliver(packet);
+    }
+    assert!(turns.windows(2).all(|two| two[0] != two[1]), "{turns:?}");
+}

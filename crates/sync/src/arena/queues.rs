@@ -91,6 +91,16 @@ impl QueueSlot {
         }
     }
 
+    /// Returns true if a packet was taken last.
+    pub(crate) fn is_turn_of_results(&self) -> bool {
+        self.turn.load() != 0
+    }
+
+    /// A packet was taken, or a result.
+    pub(crate) fn took(&self, packet: bool) {
+        self.turn.store(packet.into());
+    }
+
     /// How often all groups had their turn: so often, who looks at a group begins with the next slot of it.
     pub(crate) fn turns(&self) -> u32 {
         self.rotor.load() / QUEUE_GROUPS_USED

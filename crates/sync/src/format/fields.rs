@@ -380,6 +380,7 @@ const QUEUE_FIELDS: &[Field] = &[
     field("next_hint", offset_of!(QueueSlot, next_hint), 4, &[]),
     field("serial", offset_of!(QueueSlot, serial), 4, &[]),
     field("rotor", offset_of!(QueueSlot, rotor), 4, &[]),
+    field("turn", offset_of!(QueueSlot, turn), 4, &[]),
     field("timed", offset_of!(QueueSlot, timed), 4, &[]),
     field("head", offset_of!(QueueSlot, head), 8, &[]),
     field("tail", offset_of!(QueueSlot, tail), 8, &[]),

@@ -178,6 +178,8 @@ pub struct QueueSlot {
     pub serial: Word32,
     /// How many groups have had their turn, so which is looked at next.
     pub rotor: Word32,
+    /// 1 if a packet was taken last: a result has its turn.
+    pub turn: Word32,
     /// 1 if there was a wait for a timer, which no thread may outsleep.
     pub timed: Word32,
     /// The place of the packet that is taken next, and of the next one that is posted, counted for ever.

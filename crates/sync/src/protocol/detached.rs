@@ -107,6 +107,16 @@ impl Registration {
     fn ticket(self) -> Ticket {
         Entry(self.0).ticket()
     }
+
+    /// The number that stands for it, for faces that know only numbers.
+    pub fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The wait for which a number stands; whether there is one, is found out by who uses it.
+    pub fn from_bits(bits: u64) -> Registration {
+        Registration(bits)
+    }
 }
 
 /// What a registration has come to.
@@ -526,12 +536,20 @@ impl<'a> Own<'a> {
         Ok(due)
     }
 
-    /// Takes the first result that it finds.
+    /// Takes the first packet or result that it finds: by turns, so that neither starves.
     fn take_one(&self, waiter: &Waiter, will: &mut Will<'_>) -> Result<Option<Delivered>> {
-        match self.take_packet(will)? {
-            Some(packet) => Ok(Some(packet)),
-            None => self.take_result(waiter, will),
+        // Read once: each is looked at.
+        let results_first = self.slot.is_turn_of_results();
+        let first = if results_first { self.take_result(waiter, will)? } else { self.take_packet(will)? };
+        let taken = match first {
+            Some(taken) => Some(taken),
+            None if results_first => self.take_packet(will)?,
+            None => self.take_result(waiter, will)?,
+        };
+        if let Some(taken) = taken {
+            self.slot.took(taken.registration.is_none());
         }
+        Ok(taken)
     }
 
     fn take_packet(&self, will: &mut Will<'_>) -> Result<Option<Delivered>> {
