@@ -47,6 +47,8 @@ pub fn all_programs() -> Vec<Program> {
         timers::deaths(),
         detached::waits(),
         detached::deaths(),
+        detached::packets(),
+        detached::timers(),
         ghosts::resumed(),
         ghosts::namesakes(),
         ghosts::closed(),

@@ -3,6 +3,7 @@
 
 use std::fmt::{Debug, Display, Formatter};
 
+use ntux_sync::PACKETS_MAX;
 use ntux_sync::spec::{BY_NAME, Event, Id, Mutex, Name, Operation, Semaphore, State, ThreadId, Timer, Value, Wait};
 
 use crate::subject::{ArenaSubject, Subject};
@@ -301,7 +302,7 @@ impl Program {
         if let Some((creator, true)) = self.creator {
             state.keep(0, creator);
         }
-        let state = state.with_detached(self.detached);
+        let state = state.with_detached(self.detached, if self.detached > 0 { PACKETS_MAX as usize } else { 0 });
         let state = if self.deaths_are_final { state.with_final_deaths() } else { state };
         let state = if self.few_places { state.with_few_places() } else { state };
         if self.without_wills { state.with_deaths_unseen() } else { state }
@@ -430,7 +431,12 @@ pub fn detached(label: usize, waits: Call) -> Call {
     }
 }
 
-/// Takes the result of such a wait.
+/// Posts a packet with this key.
+pub fn post(key: usize) -> Call {
+    call(Operation::Post { key })
+}
+
+/// Takes the result of such a wait, or a packet.
 pub fn collect() -> Call {
     call(Operation::Collect { poll: false })
 }

@@ -32,7 +32,7 @@ use ntux_platform::atomic::Word128;
 
 use super::Arena;
 use crate::format::layout::QueueSlot;
-use crate::format::limits::{PACKETS_MAX, PACKETS_USED, RETRIES};
+use crate::format::limits::{PACKETS_MAX, RETRIES};
 use crate::format::packet_word::PacketWord;
 use crate::{Error, Result};
 
@@ -49,7 +49,7 @@ impl<'a> Packets<'a> {
     }
 
     fn cell(&self, place: u64) -> Result<&'a Word128> {
-        self.cells.get((place % u64::from(PACKETS_USED)) as usize).ok_or(Error::Corrupt)
+        self.cells.get((place % u64::from(PACKETS_MAX)) as usize).ok_or(Error::Corrupt)
     }
 
     /// Adds a packet for the owner with this serial.
@@ -59,7 +59,7 @@ impl<'a> Packets<'a> {
         for _ in 0..RETRIES {
             let place = self.slot.tail.0.load();
             let cell = self.cell(place)?;
-            let (seen, round) = (PacketWord(cell.load()), PacketWord::round_of(place, PACKETS_USED));
+            let (seen, round) = (PacketWord(cell.load()), PacketWord::round_of(place, PACKETS_MAX));
             if seen.round() == round && !seen.is_full() {
                 if cell.compare_exchange(seen.0, seen.filled(serial, key).0).is_ok() {
                     self.tail_passes(place);
@@ -82,7 +82,7 @@ impl<'a> Packets<'a> {
         for _ in 0..RETRIES {
             let place = self.slot.head.0.load();
             let cell = self.cell(place)?;
-            let (seen, round) = (PacketWord(cell.load()), PacketWord::round_of(place, PACKETS_USED));
+            let (seen, round) = (PacketWord(cell.load()), PacketWord::round_of(place, PACKETS_MAX));
             if seen.round() == round {
                 if !seen.is_full() {
                     return Ok(None);
@@ -97,19 +97,6 @@ impl<'a> Packets<'a> {
             } else {
                 self.head_passes(place);
             }
-        }
-        Err(Error::Corrupt)
-    }
-
-    /// Returns true if there is a packet, of whomever.
-    pub(crate) fn has_some(&self) -> Result<bool> {
-        for _ in 0..RETRIES {
-            let place = self.slot.head.0.load();
-            let seen = PacketWord(self.cell(place)?.load());
-            if seen.round() == PacketWord::round_of(place, PACKETS_USED) {
-                return Ok(seen.is_full());
-            }
-            self.head_passes(place);
         }
         Err(Error::Corrupt)
     }

@@ -8,6 +8,7 @@ const QUEUE: Bits = part(DELIVERED_TO, "queue");
 const SERIAL: Bits = part(DELIVERED_TO, "serial");
 const WAITER: Bits = part(DELIVERED_TO, "waiter");
 const SILENT: u64 = part(BELL, "silent").flag();
+const LOOKED_AT: Bits = part(BELL, "looked_at");
 const RINGS: Bits = part(BELL, "rings");
 
 /// Owners of a queue are counted in this many bits.
@@ -36,13 +37,11 @@ impl DeliveredTo {
 }
 
 /// The bell of a queue. Its low half is the futex word: 0 if it was rung since a thread that had looked at everything silenced it.
+/// Otherwise it says which ring that was, and has a bit that no thread's number has: the kernel must not take it for that of a dying one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bell(pub u64);
 
 impl Bell {
-    /// What the futex word is while threads sleep.
-    pub(crate) const ASLEEP: u32 = SILENT as u32;
-
     pub(crate) fn is_silent(self) -> bool {
         self.0 & SILENT != 0
     }
@@ -55,6 +54,12 @@ impl Bell {
 
     /// Everything that was announced by this ring was looked at.
     pub(crate) fn silenced(self) -> Bell {
-        Bell(self.0 | SILENT)
+        let rings = self.0 >> RINGS.shift() & RINGS.mask();
+        Bell(rings << RINGS.shift() | SILENT | rings & LOOKED_AT.mask())
+    }
+
+    /// The futex word.
+    pub(crate) fn futex(self) -> u32 {
+        self.0 as u32
     }
 }

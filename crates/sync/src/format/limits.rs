@@ -27,10 +27,8 @@ pub const NAME_GROUPS_MAX: u32 = 256;
 pub const NAMES_GROUP: usize = 255;
 /// Queues of detached waits, at a time.
 pub const QUEUES_MAX: u32 = 512;
-/// Packets that wait in a queue, at most.
-pub const PACKETS_MAX: u32 = 1024;
-/// A checker's queue is full with two.
-pub(crate) const PACKETS_USED: u32 = if cfg!(ntux_explore) { 2 } else { PACKETS_MAX };
+/// Packets that wait in a queue, at most. A checker's queue is full with two.
+pub const PACKETS_MAX: u32 = if cfg!(ntux_explore) { 2 } else { 1024 };
 /// A queue notes deliveries of the waiter slots whose numbers have the same remainder together.
 pub const QUEUE_GROUPS: usize = 256;
 /// A checker's slots share their groups.
@@ -54,7 +52,7 @@ pub(crate) const QUEUEING_TRIES: u32 = 16;
 pub(crate) const RETRIES: u32 = 1 << 20;
 
 /// All limits, in the order of the fingerprint. Processes with different limits cannot share an arena.
-pub(crate) const ALL: [u64; 23] = [
+pub(crate) const ALL: [u64; 22] = [
     PEERS_MAX as u64,
     PEERS_USED as u64,
     FAMILIES_MAX as u64,
@@ -71,7 +69,6 @@ pub(crate) const ALL: [u64; 23] = [
     NAMES_USED as u64,
     QUEUES_MAX as u64,
     PACKETS_MAX as u64,
-    PACKETS_USED as u64,
     QUEUE_GROUPS as u64,
     QUEUE_GROUPS_USED as u64,
     crate::budget::WORK_BUDGET as u64,

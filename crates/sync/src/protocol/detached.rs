@@ -553,12 +553,9 @@ impl<'a> Own<'a> {
     }
 
     fn take_packet(&self, will: &mut Will<'_>) -> Result<Option<Delivered>> {
-        let packets = self.packets()?;
-        let Some(key) = packets.take(self.queue.serial)? else { return Ok(None) };
-        // Several may have been posted, and one sleeper been woken.
-        if packets.has_some()? {
-            will.pass_on();
-        }
+        let Some(key) = self.packets()?.take(self.queue.serial)? else { return Ok(None) };
+        // The thread may have been woken for something else.
+        will.pass_on();
         Ok(Some(Delivered { registration: None, key, satisfied: Satisfied { index: 0, abandoned: false } }))
     }
 
@@ -687,11 +684,13 @@ pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: De
         }
         let due = own.earliest_due(waiter, bell, &mut will)?;
         if deadline.passed() {
-            return Err(Error::TimedOut);
+            // A timer may just have fired for one of the waits.
+            return own.take_one(waiter, &mut will)?.ok_or(Error::TimedOut);
         }
         if bell.is_silent() || own.slot.silence(bell) {
             will.make();
-            futex::wait_until_due(own.bell(), Bell::ASLEEP, deadline, due);
+            // A bell that was rung and silenced since is another one: the timers may be others (I-detach-6).
+            futex::wait_until_due(own.bell(), bell.silenced().futex(), deadline, due);
             waiter.budget.renew();
         }
     }

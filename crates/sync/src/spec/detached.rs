@@ -5,8 +5,9 @@ use super::{Answer, Operation, Outcome, Phase, Running, State, Thread, ThreadId}
 use crate::Error;
 
 impl State {
-    /// The same with room for so many waits without a thread, known by their labels, from 0 on.
-    pub fn with_detached(mut self, count: usize) -> Self {
+    /// The same with room for so many waits without a thread, known by their labels, from 0 on, and so many packets.
+    pub fn with_detached(mut self, count: usize, packets: usize) -> Self {
+        self.packets_most = packets;
         let idle = Thread { phase: Phase::Idle, interrupted: false, dead: false, only_by: None };
         self.threads.extend(vec![idle; count]);
         self.registered_by = vec![None; count];
@@ -62,8 +63,13 @@ impl State {
             }
             _ => None,
         };
-        let results: Vec<State> = (0..self.registered_by.len()).filter_map(delivered).collect();
-        match results.is_empty() && deadline_passed {
+        let packet = self.packets.first().map(|&key| {
+            let mut state = self.with_outcome(thread, Ok(Answer::Packet(key)));
+            state.packets.remove(0);
+            state
+        });
+        let results: Vec<State> = (0..self.registered_by.len()).filter_map(delivered).chain(packet).collect();
+        match results.is_empty() && deadline_passed && !self.is_late_for(&[thread]) {
             true => vec![self.with_outcome(thread, Err(Error::TimedOut))],
             false => results,
         }
@@ -81,13 +87,23 @@ impl State {
         }]
     }
 
+    /// Posts a packet.
+    pub(super) fn post(&mut self, key: usize) -> Outcome {
+        if self.packets.len() == self.packets_most {
+            return Err(Error::Exhausted);
+        }
+        self.packets.push(key);
+        Ok(Answer::Done)
+    }
+
     /// Returns true if one of these threads collects, and there is a result.
     pub fn owes_result_to(&self, threads: &[ThreadId]) -> bool {
         let collects = |thread: &ThreadId| {
             matches!(self.threads[*thread].phase, Phase::Running(Running { operation: Operation::Collect { .. }, .. }))
         };
         let has_result = |it: &Thread| matches!(it.phase, Phase::Finished(Ok(_)));
-        threads.iter().any(collects) && self.threads[self.first_detached..].iter().any(has_result)
+        threads.iter().any(collects)
+            && (!self.packets.is_empty() || self.threads[self.first_detached..].iter().any(has_result))
     }
 
     /// Returns true if a thread collects.

@@ -44,6 +44,8 @@
 //! * A wait without a thread ([`State::with_detached`]) joins its queues like another one, and the call that registers it returns when it
 //!   stands in all of them, or is satisfied. Its result is taken once: by the call itself, by one that collects, or by one that calls
 //!   the wait off. If the thread dies during the call, the wait may stand, or not. The waits of a process end with it.
+//! * Packets that are posted to the queue of such waits are taken in their order, beside the results. A post is refused if as many wait
+//!   as there is room for. Timers for which such waits stand fire before a thread finds that there is no result.
 //! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
 
 mod detached;
@@ -148,6 +150,9 @@ pub struct State {
     registered_by: Vec<Option<ThreadId>>,
     /// The labels of waits whose numbers are known, because the calls that registered them have returned.
     known: Vec<bool>,
+    /// The keys of the packets that wait in the queue of the waits without a thread, and how many can.
+    packets: Vec<usize>,
+    packets_most: usize,
 }
 
 impl State {
@@ -165,6 +170,8 @@ impl State {
             first_detached: threads,
             registered_by: Vec::new(),
             known: Vec::new(),
+            packets: Vec::new(),
+            packets_most: 0,
         }
     }
 
@@ -318,7 +325,9 @@ impl State {
 
     /// Returns true if one of these threads waits for a timer that is due, and would get it.
     pub fn is_late_for(&self, threads: &[ThreadId]) -> bool {
-        let waits = |state: &State| threads.iter().all(|&thread| state.outcome(thread).is_none());
+        let waits = |state: &State| {
+            threads.iter().all(|&thread| state.outcome(thread).is_none()) && !state.owes_result_to(threads)
+        };
         waits(self) && self.fires().iter().any(|fired| !waits(fired) || fired.is_late_for(threads))
     }
 
@@ -647,6 +656,7 @@ impl State {
                 self.create_named(thread, name, value)
             }
             Operation::OpenNamed { name, ref like } => self.open_named(thread, name, like),
+            Operation::Post { key } => self.post(key),
             Operation::Wait(_)
             | Operation::Detach { .. }
             | Operation::Collect { .. }

@@ -107,7 +107,11 @@ pub enum Operation {
         label: usize,
         wait: Wait,
     },
-    /// Takes the result of such a wait.
+    /// Posts a packet to the queue of these waits.
+    Post {
+        key: usize,
+    },
+    /// Takes the result of such a wait, or a packet.
     Collect {
         poll: bool,
     },
@@ -169,6 +173,7 @@ impl Operation {
             Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => (None, None),
             Operation::BuryThread { .. } | Operation::BuryProcess { .. } => (None, None),
             Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => (None, None),
+            Operation::Post { .. } => (None, None),
         };
         one.into_iter().chain(wait.into_iter().flat_map(|wait| wait.objects.iter_mut().chain(&mut wait.alert)))
     }
@@ -219,6 +224,8 @@ pub enum Answer {
     Waits,
     /// The result of the one with this label.
     Delivered(usize, Satisfied),
+    /// The packet with this key.
+    Packet(usize),
 }
 
 /// How a call ended.

@@ -3,9 +3,12 @@
 
 use super::poll;
 use crate::program::{
-    Call, Program, all, any, auto, call_off, close, collect, collect_now, detached, kill, manual, mutex, pulse, rel,
-    sem, set, unlock,
+    Call, Program, all, any, arm, armed, auto, call_off, cancel, close, collect, collect_now, detached, kill, manual,
+    mutex, pass, post, pulse, rel, sem, set, timer, unlock,
 };
+
+/// When the timers of these programs are due.
+const SOON: u64 = 10_000;
 
 /// A wait without a thread for the first object.
 fn wait() -> Call {
@@ -65,6 +68,73 @@ pub(super) fn waits() -> Vec<Program> {
         Program::new("detached-again", &[no.clone()], &[&[wait(), collect(), wait(), collect()], &[set(0), set(0)]]),
     ];
     programs.into_iter().map(|program| program.with_detached(3)).collect()
+}
+
+pub(super) fn packets() -> Vec<Program> {
+    let no = auto(false);
+    let programs = vec![
+        Program::new("packet-one", &[], &[&[collect()], &[post(5)]]),
+        Program::new("packet-now", &[], &[&[collect_now(), collect_now()], &[post(5)]]),
+        Program::new("packet-two-post", &[], &[&[collect(), collect()], &[post(5)], &[post(6)]]),
+        Program::new("packet-two-take", &[], &[&[collect()], &[collect()], &[post(5), post(6)]]),
+        Program::new("packet-order", &[], &[&[post(5), post(6), collect()], &[collect_now()]]),
+        Program::new("packet-full", &[], &[&[post(5), post(6), post(7)], &[collect_now(), collect_now()]]),
+        Program::new("packet-full-two", &[], &[&[post(5), post(6)], &[post(7)], &[collect_now(), collect_now()]]),
+        Program::new("packet-round", &[], &[&[post(5), collect(), post(6), post(7)], &[collect(), collect_now()]]),
+        Program::new("packet-beside", &[no.clone()], &[&[wait(), collect(), collect()], &[set(0)], &[post(5)]]),
+        Program::new("packet-beside-take", &[no.clone()], &[&[wait(), set(0)], &[collect()], &[collect()], &[post(5)]]),
+        Program::new("dead-packet-posts", &[], &[&[collect()], &[post(5)], &[post(6)]]).mortal(1),
+        Program::new("dead-packet-posts-2t", &[], &[&[collect()], &[collect()], &[post(5)], &[post(6), post(7)]])
+            .mortal(2),
+        Program::new("dead-packet-takes", &[], &[&[collect()], &[collect()], &[post(5), post(6)]]).mortal(0),
+        Program::new("dead-packet-beside", &[no], &[&[wait(), collect()], &[post(5)], &[set(0)]]).mortal(1),
+    ];
+    programs.into_iter().map(|program| program.with_detached(1)).collect()
+}
+
+pub(super) fn timers() -> Vec<Program> {
+    let once = || armed(SOON, 0);
+    let (no, never) = (auto(false), timer());
+    let programs = vec![
+        Program::new("detached-due", &[once()], &[&[wait(), collect()], &[pass(SOON)]]),
+        Program::new("detached-due-there", &[once()], &[&[wait()], &[collect()], &[pass(SOON)]]),
+        Program::new("detached-due-now", &[once()], &[&[wait(), collect_now()], &[pass(SOON)]]),
+        Program::new("detached-due-poll", &[once()], &[&[wait(), collect_now()], &[pass(SOON), super::poll(&[0])]]),
+        Program::new("detached-due-wait", &[once()], &[&[wait(), collect_now()], &[any(&[0]).timed()], &[pass(SOON)]]),
+        Program::new("detached-arm", &[never.clone()], &[&[wait(), collect()], &[arm(0, SOON, 0), pass(SOON)]]),
+        Program::new("detached-arm-there", &[never], &[&[wait()], &[collect()], &[arm(0, SOON, 0), pass(SOON)]]),
+        Program::new("detached-sooner", &[armed(3 * SOON, 0)], &[&[wait(), collect()], &[arm(0, SOON, 0), pass(SOON)]]),
+        Program::new("detached-due-cancel", &[once()], &[&[wait(), collect_now()], &[cancel(0), pass(SOON)]]),
+        Program::new(
+            "detached-due-2t",
+            &[once(), armed(2 * SOON, 0)],
+            &[&[wait(), detached(1, any(&[1]))], &[collect()], &[collect()], &[pass(2 * SOON)]],
+        ),
+        Program::new(
+            "detached-due-any",
+            &[no.clone(), once()],
+            &[&[detached(0, any(&[0, 1])), collect()], &[set(0)], &[pass(SOON)]],
+        ),
+        Program::new(
+            "detached-due-all",
+            &[no, once()],
+            &[&[detached(0, all(&[0, 1])), collect()], &[set(0), pass(SOON)]],
+        ),
+        Program::new(
+            "dead-detached-arm",
+            &[timer()],
+            &[&[wait(), collect()], &[arm(0, SOON, 0)], &[arm(0, SOON, 0), pass(SOON)]],
+        )
+        .mortal(1),
+        Program::new("dead-detached-due", &[once()], &[&[wait()], &[collect()], &[collect()], &[pass(SOON)]]).mortal(1),
+        Program::new(
+            "dead-detached-due-registers",
+            &[once()],
+            &[&[wait()], &[collect_now(), pass(SOON), collect_now()]],
+        )
+        .mortal(0),
+    ];
+    programs.into_iter().map(|program| program.with_detached(2)).collect()
 }
 
 pub(super) fn deaths() -> Vec<Program> {

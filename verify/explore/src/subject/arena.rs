@@ -7,8 +7,8 @@ use ntux_platform::explore;
 use ntux_sync::WAIT_MAX;
 use ntux_sync::spec::{self, Answer, BY_NAME, Event, Id, Operation, Outcome, ThreadId, Value, Wait};
 use ntux_sync::{
-    Arena, Capacity, Clock, Deadline, Detached, Due, Error, Kind, Name, New, Object, Queue, Registered, Registration,
-    Signal, Waiter,
+    Arena, Capacity, Clock, Deadline, Delivered, Detached, Due, Error, Kind, Name, New, Object, Queue, Registered,
+    Registration, Signal, Waiter,
 };
 
 use super::Subject;
@@ -176,10 +176,17 @@ impl ArenaSubject {
             Operation::Collect { poll } => {
                 let deadline = if poll { Deadline::NOW } else { deadline };
                 self.queue.get().ok_or(Error::Invalid).and_then(|queue| {
-                    let delivered = self.arena.collect(waiter, queue, deadline)?;
-                    Ok(Answer::Delivered(delivered.key as usize, delivered.satisfied))
+                    let Delivered { registration, key, satisfied } = self.arena.collect(waiter, queue, deadline)?;
+                    Ok(match registration {
+                        Some(_) => Answer::Delivered(key as usize, satisfied),
+                        None => Answer::Packet(key as usize),
+                    })
                 })
             }
+            Operation::Post { key } => self.queue.get().ok_or(Error::Invalid).and_then(|queue| {
+                self.arena.post(waiter, queue, key as u64)?;
+                Ok(Answer::Done)
+            }),
             Operation::CallOff { label } => {
                 let registration = self.registrations.borrow()[label];
                 registration.ok_or(Error::NoSuchObject).and_then(|registration| {
@@ -428,7 +435,7 @@ pub fn perform(
             unreachable!("programs create their objects before they begin")
         }
         Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => unreachable!("see `by_name`"),
-        Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => {
+        Operation::Detach { .. } | Operation::Post { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => {
             unreachable!("see `detached`")
         }
         Operation::BuryThread { .. } | Operation::BuryProcess { .. } => unreachable!("a supervisor's, see `bury`"),
