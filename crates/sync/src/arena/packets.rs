@@ -17,13 +17,15 @@
 //! | step | on | from | to | by |
 //! | --- | --- | --- | --- | --- |
 //! | post | cell of the tail | empty(round) | full(round, serial, key) | a thread that posts; the packet is there from now on |
-//! | go on | tail | p | p + 1 | anyone that finds the cell of p full, or emptied |
+//! | go on | tail | p | p + 1 | anyone that finds the cell of p full, and has woken somebody for it; or emptied |
 //! | take | cell of the head | full(round) | empty(round + 1) | a thread of the process, once: it has the packet |
 //! | go on | head | p | p + 1 | anyone that finds the cell of p emptied |
 //!
 //! # Invariants
 //! * I-packet-1: a counter passes a place only after its cell was filled, or emptied. So the counters and the rounds of the cells fit.
 //! * I-packet-2: a packet with another serial was posted by a thread that was stopped until the queue had a new owner. Who takes it drops it.
+//! * I-packet-3: the tail passes a full cell only after somebody was woken for its packet. So whoever posts the next one, or finds that there
+//!   is no room, has woken somebody for all before.
 //!
 //! # Death, stop
 //! After each step the packet is there, or it is not. A counter that stands still is moved on by the next thread.
@@ -34,6 +36,7 @@ use super::Arena;
 use crate::format::layout::QueueSlot;
 use crate::format::limits::{PACKETS_MAX, RETRIES};
 use crate::format::packet_word::PacketWord;
+use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
 /// The packets of a queue.
@@ -52,16 +55,17 @@ impl<'a> Packets<'a> {
         self.cells.get((place % u64::from(PACKETS_MAX)) as usize).ok_or(Error::Corrupt)
     }
 
-    /// Adds a packet for the owner with this serial.
+    /// Adds a packet for the owner with this serial. `tell` wakes somebody for the first one that nobody was woken for.
     ///
     /// Errors: `Exhausted` if all cells are full.
-    pub(crate) fn post(&self, serial: u32, key: u64) -> Result<()> {
+    pub(crate) fn post(&self, serial: u32, key: u64, tell: impl Fn()) -> Result<()> {
         for _ in 0..RETRIES {
             let place = self.slot.tail.0.load();
             let cell = self.cell(place)?;
             let (seen, round) = (PacketWord(cell.load()), PacketWord::round_of(place, PACKETS_MAX));
             if seen.round() == round && !seen.is_full() {
                 if cell.compare_exchange(seen.0, seen.filled(serial, key).0).is_ok() {
+                    tell();
                     self.tail_passes(place);
                     return Ok(());
                 }
@@ -71,6 +75,10 @@ impl<'a> Packets<'a> {
                     return Err(Error::Exhausted);
                 }
             } else {
+                if seen.is_full() && !planted(Bug::UntoldPacket) {
+                    // I-packet-3
+                    tell();
+                }
                 self.tail_passes(place);
             }
         }
@@ -97,6 +105,19 @@ impl<'a> Packets<'a> {
             } else {
                 self.head_passes(place);
             }
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// Returns true if there is a packet, of whomever.
+    pub(crate) fn has_some(&self) -> Result<bool> {
+        for _ in 0..RETRIES {
+            let place = self.slot.head.0.load();
+            let seen = PacketWord(self.cell(place)?.load());
+            if seen.round() == PacketWord::round_of(place, PACKETS_MAX) {
+                return Ok(seen.is_full());
+            }
+            self.head_passes(place);
         }
         Err(Error::Corrupt)
     }

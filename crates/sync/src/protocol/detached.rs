@@ -240,11 +240,11 @@ pub(crate) fn post(arena: &Arena, waiter: &Waiter, queue: Queue, key: u64) -> Re
     let own = Own::of(arena, queue)?;
     let mut will = own.will(waiter);
     will.make();
-    own.packets()?.post(queue.serial, key)?;
-    // O-deliver
-    own.slot.ring();
-    futex::wake(own.bell(), 1);
-    Ok(())
+    own.packets()?.post(queue.serial, key, || {
+        // O-deliver
+        own.slot.ring();
+        futex::wake(own.bell(), 1);
+    })
 }
 
 /// Registers a wait.
@@ -553,9 +553,12 @@ impl<'a> Own<'a> {
     }
 
     fn take_packet(&self, will: &mut Will<'_>) -> Result<Option<Delivered>> {
-        let Some(key) = self.packets()?.take(self.queue.serial)? else { return Ok(None) };
-        // The thread may have been woken for something else.
-        will.pass_on();
+        let packets = self.packets()?;
+        // The thread may have been woken for something else, and be stopped once it has taken this.
+        if will.is_made() && packets.has_some()? {
+            will.pass_on();
+        }
+        let Some(key) = packets.take(self.queue.serial)? else { return Ok(None) };
         Ok(Some(Delivered { registration: None, key, satisfied: Satisfied { index: 0, abandoned: false } }))
     }
 
@@ -653,9 +656,14 @@ impl Will<'_> {
         }
     }
 
-    /// Another one looks, too, from now on: the thread is about to help others, for which it needs the will itself, or to leave.
+    /// The thread may have been woken.
+    fn is_made(&self) -> bool {
+        self.owed.is_some()
+    }
+
+    /// Another one looks, too, from now on: the thread is about to take something, or to help others, for which it needs the will itself.
     fn pass_on(&mut self) {
-        if self.owed.is_some() {
+        if self.is_made() {
             futex::wake(self.queue.bell.0.futex_address(), 1);
             self.forget();
         }
@@ -687,6 +695,7 @@ pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: De
             // A timer may just have fired for one of the waits.
             return own.take_one(waiter, &mut will)?.ok_or(Error::TimedOut);
         }
+        let bell = if planted(Bug::SilencedLate) { own.slot.bell() } else { bell };
         if bell.is_silent() || own.slot.silence(bell) {
             will.make();
             // A bell that was rung and silenced since is another one: the timers may be others (I-detach-6).

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs, each made from a seed, or from a seed and a list of calls to leave out. Seeds from [`TIMED`] on have timers, those
-//! from [`DETACHED`] on waits without a thread.
+//! from [`DETACHED`] on waits without a thread, half of them also timers.
 
 use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, ThreadId, Value};
 
 use crate::program::{
     Call, Program, abandoned, adopt, all, any, arm, armed, auto, call_off, cancel, close, collect, collect_now,
     create_auto, create_mutex, create_named, create_sem, detached, hold, kill, manual, manual_armed, manual_timer,
-    mutex, open, pass, permanent, pulse, read, rel, release, reset, sem, set, temporary, timer, unlock,
+    mutex, open, pass, permanent, post, pulse, read, rel, release, reset, sem, set, temporary, timer, unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;
@@ -33,7 +33,8 @@ pub type Omitted = (ThreadId, usize);
 
 /// The program of a seed, without some of its calls.
 pub fn program(seed: u64, omitted: &[Omitted]) -> Program {
-    let (timed, detaches) = (seed >= TIMED && seed < DETACHED, seed >= DETACHED);
+    let detaches = seed >= DETACHED;
+    let timed = seed >= TIMED && (!detaches || seed % 2 == 1);
     let mut program = Draft::new(Random::new(seed), timed, seed < TIMED && seed % 8 == 1).detaching(detaches).program();
     for (thread, calls) in program.threads.iter_mut().enumerate() {
         let mut place = 0..;
@@ -202,6 +203,7 @@ impl Draft {
                 detached(self.labels - 1, wait.by(self.owner(thread)))
             }
             4 if self.labels > 0 => call_off(self.random.below(self.labels)),
+            5 if self.random.one_in(2) => post(self.random.below(100)),
             5 => collect_now(),
             6 => collect().timed(),
             _ => collect(),
