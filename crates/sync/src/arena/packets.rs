@@ -23,7 +23,8 @@
 //!
 //! # Invariants
 //! * I-packet-1: a counter passes a place only after its cell was filled, or emptied. So the counters and the rounds of the cells fit.
-//! * I-packet-2: a packet with another serial was posted by a thread that was stopped until the queue had a new owner. Who takes it drops it.
+//! * I-packet-2: a packet with another serial was posted by a thread that was stopped until the queue had a new owner. A
+//!   thread that takes it drops it.
 //! * I-packet-3: the tail passes a full cell only after somebody was woken for its packet. So whoever posts the next one, or finds that there
 //!   is no room, has woken somebody for all before.
 //!

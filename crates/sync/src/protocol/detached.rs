@@ -37,8 +37,8 @@
 //! * I-detach-5: the exchange to `Withdrawn` is made once for each wait, after its objects were seen at rest (C2): who makes it takes the
 //!   result, or has cancelled.
 //! * I-detach-6: a thread that sleeps at the bell sleeps at most until the first of the timers is due for which waits of its queue stand, or
-//!   are about to. Who arms one rings before the turn takes effect, and who registers a wait rings before that stands; the first thread that
-//!   finds the bell rung wakes all others before it silences it. So a firing owes the queue no wake ([`super::timer`]).
+//!   are about to. A thread that arms one rings before the turn takes effect, one that registers a wait before that stands; the first
+//!   thread that finds the bell rung wakes all others before it silences it. So a firing owes the queue no wake ([`super::timer`]).
 //!
 //! # Order
 //! * O-deliver: a thread that delivers counts, then rings, then decides. A thread that takes reads the bell, then the counts, then the
@@ -136,7 +136,7 @@ pub struct Delivered {
     pub registration: Option<Registration>,
     /// What the wait was given when it was registered, or what was posted.
     pub key: u64,
-    /// What the wait was satisfied with. Of a packet: nothing.
+    /// What the wait was satisfied with; a packet has nothing here.
     pub satisfied: Satisfied,
 }
 
