@@ -134,6 +134,8 @@ pub struct Place {
 pub struct Thread {
     #[serde(flatten)]
     pub person: Person,
+    /// It is a wait without a thread, whose result is delivered to this queue.
+    pub queue: Option<u32>,
     #[serde(serialize_with = "words::word")]
     pub state: WaitState,
     /// Its wait is undecided, and its process has not ended.
@@ -317,6 +319,7 @@ impl Seen<'_> {
         };
         Thread {
             person: self.scene.person(waiter.index),
+            queue: waiter.queue,
             state: waiter.state,
             waits: self.scene.snapshot.waits(waiter),
             asleep: waiter.parked,

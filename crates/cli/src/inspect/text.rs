@@ -209,15 +209,25 @@ fn write_thread(out: &mut dyn Write, thread: &Thread, written: Owners) -> io::Re
     let what = match (&thread.wait, &thread.request) {
         (Some(wait), _) => wait_text(wait, thread, written),
         (None, Some(request)) => format!("has this carried out: {request}"),
-        (None, None) if thread.wake_owed => given_text(thread),
+        (None, None) if thread.queue.is_some() || thread.wake_owed => given_text(thread),
         (None, None) => thread.state.word().to_owned(),
     };
+    let what = thread.queue.map_or_else(String::new, |queue| detached_text(thread, queue)) + &what;
     wrapped(out, &start, &" ".repeat(start.len()), &what)
+}
+
+/// What a wait without a thread is known by.
+fn detached_text(thread: &Thread, queue: u32) -> String {
+    let process = thread.person.pid.map_or_else(String::new, |pid| format!("process {pid}, "));
+    format!("{process}queue {queue}: ")
 }
 
 fn given_text(thread: &Thread) -> String {
     let what = thread.given.map_or("all its objects".to_owned(), |slot| format!("#{slot}"));
-    format!("was given {what}, and has not been woken yet")
+    match thread.queue {
+        Some(_) => format!("was given {what}, which nobody has taken yet"),
+        None => format!("was given {what}, and has not been woken yet"),
+    }
 }
 
 fn wait_text(wait: &Wait, thread: &Thread, written: Owners) -> String {

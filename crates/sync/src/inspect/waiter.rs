@@ -4,6 +4,7 @@
 use super::object::LastBy;
 use super::view::Look;
 use super::{Reading, TRIES, reading};
+use crate::format::delivery::DeliveredTo;
 use crate::format::holder::Holder;
 use crate::format::layout::WaiterSlot;
 use crate::format::mark::Mark;
@@ -23,10 +24,12 @@ pub struct WaiterView {
     pub ticket: u64,
     /// False if it changed faster than it could be read.
     pub stable: bool,
-    /// The thread that has the slot, by its number in its own namespace; none if it is free.
+    /// The thread that has the slot, by its number in its own namespace; none if it is free, or its wait has no thread.
     pub thread: Option<u64>,
-    /// The thread's process, as the index of a peer.
+    /// The thread's process, or the wait's, as the index of a peer.
     pub peer: u32,
+    /// The wait has no thread: its result is delivered to the queue with this index.
+    pub queue: Option<u32>,
     /// The owner id of its last wait that had to queue; 0 before the first one.
     pub owner: u32,
     /// The state of its wait.
@@ -167,10 +170,12 @@ impl WaiterView {
             (word, Holder(slot.holder.load()), slot.owner(), notes, wait, state)
         };
         let Reading { what: (word, holder, owner, notes, wait, state), stable } = reading(&slot.word, read);
-        let thread = holder.is_taken().then_some(holder.thread());
+        let queue = if word.is_detached() { DeliveredTo(slot.queue.load()).queue().map(|(index, _)| index) } else { None };
+        let thread = (holder.is_taken() && queue.is_none()).then_some(holder.thread());
         let is_over =
             matches!(state, WaitState::Idle | WaitState::Withdrawn | WaitState::Satisfied { .. } | WaitState::Done);
-        if thread.is_none() && is_over {
+        let is_delivered = queue.is_some() && matches!(state, WaitState::Satisfied { .. });
+        if thread.is_none() && is_over && !is_delivered {
             return None;
         }
         let (ticket, peer, parked) = (word.ticket().number(), holder.peer(), word.is_open() && word.is_parked());
@@ -181,6 +186,7 @@ impl WaiterView {
             stable,
             thread,
             peer,
+            queue,
             owner,
             state,
             parked,
