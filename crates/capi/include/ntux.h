@@ -3,8 +3,8 @@
  * ntux: NT semaphores, mutexes, events and timers with vectored waits, shared between processes; and write watches.
  * This header is the manual.
  *
- * Contents: conventions, arenas, objects, semaphores, mutexes, events, timers, names, waits, waiters, supervisors, requests,
- * NTSTATUS, write watches, futexes, futex domains.
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, timers, names, waits, queues, waiters, supervisors,
+ * requests, NTSTATUS, write watches, futexes, futex domains.
  *
  *     #include <ntux.h>
  *     #include <stdio.h>
@@ -72,7 +72,7 @@
  *
  * Errors       The functions for arenas and objects have one meaning for each number:
  *
- *                  -EBADF       an object was closed, or is none; a descriptor is not open
+ *                  -EBADF       an object or a queue was closed, or is none; a wait has ended; a descriptor is not open
  *                  -ENOENT      no object has the name
  *                  -EPROTOTYPE  an object of another kind than the function is for, or of that name
  *                  -ESRCH       the owner is 0, which nobody is
@@ -87,7 +87,7 @@
  *                  -ENOTTY      not an arena of this version; no request of the driver
  *                  -EINVAL      a number out of range, an unknown flag, a misaligned pointer: wrong whatever the objects are
  *                  -EFAULT      NULL
- *                  -ENOMEM      the arena is full, or the system has no memory
+ *                  -ENOMEM      the arena is full, or a queue of packets, or the system has no memory
  *                  -EIO         another process has overwritten the shared memory with rubbish
  *                  -ENOTRECOVERABLE  a bug in ntux
  *
@@ -128,7 +128,7 @@ typedef uint64_t ntux_object;
 /* Creates an arena. It takes memory only as that is used, so a large arena costs no more than a small one.
  *
  * objects   how many objects it has room for: 1 to 16777216
- * waiters   how many waiting threads it has room for: 1 to 65536
+ * waiters   how many waits it has room for at a time, of threads and of queues (ntux_queue_wait): 1 to 65536
  *
  * -EINVAL   `objects` or `waiters` is out of range
  * -ENOSYS   the processor has no compare-exchange of 128 bits
@@ -622,6 +622,131 @@ int ntux_wait_all(const ntux_arena *arena, const ntux_object *objects, uint32_t 
  */
 int ntux_signal_and_wait(const ntux_arena *arena, ntux_object signal, ntux_object object, ntux_object alert,
                          uint32_t owner, uint32_t flags, uint64_t deadline_ns, uint32_t *index);
+
+
+/* ==== QUEUES: waits without a thread; their results, and packets, are taken in one place ====
+ *
+ * ntux_queue_wait registers a wait and returns. The wait stands in the order of those who wait as that of a thread does, and
+ * acquires what that would; the result is delivered to the queue. Any thread of the process takes it there, together with
+ * packets that its threads have posted. Any number of objects can be waited for, each by a wait of its own:
+ *
+ *     for (;;) {
+ *         int i, count = ntux_queue_get(arena, queue, 0, NTUX_NEVER, delivered, 16);
+ *         for (i = 0; i < count; i++)
+ *             serve(delivered[i].key);                       (then ntux_queue_wait again, if it is to be waited for again)
+ *     }
+ *
+ * docs/c/event-loop.md has the whole of it, and what to do with a wait that is satisfied at once.
+ *
+ * A queue, and what is registered with it, belongs to the process that created it. Other processes signal the objects; to
+ * them, and to a child of fork, the queue is none. When its process ends, however it ends, the queue ends, and its waits
+ * acquire nothing more.
+ */
+
+/* The most packets that a queue has room for. */
+#define NTUX_QUEUE_PACKETS_MAX 1024
+
+/* A queue of this process. A number as that of an object is: any is safe to pass, 0 means none. */
+typedef uint64_t ntux_queue;
+
+/* A wait that is registered, likewise. Its number is not used again. */
+typedef uint64_t ntux_registration;
+
+/* What ntux_queue_get takes: the result of a wait, or a packet. */
+struct ntux_delivered {
+    uint64_t key;                   /* that of the wait, or of the packet */
+    ntux_registration registration; /* the wait, which is over; 0: a packet */
+    uint32_t index;                 /* which of its objects was acquired; 0 if all were, and for a packet */
+    uint32_t abandoned;             /* 1: a mutex that was acquired had been abandoned, see -EOWNERDEAD of ntux_wait_any */
+};
+
+/* Creates a queue.
+ *
+ * -ENOMEM   the arena has as many queues as it has room for (512, of all processes), or there is no memory
+ *
+ * NtCreateIoCompletion.
+ */
+int ntux_queue_create(const ntux_arena *arena, ntux_queue *queue);
+
+/* Cancels the waits that are registered with the queue, and closes it. What was delivered and nobody has taken is lost: an
+ * auto-reset event that was acquired stays reset, a mutex stays owned. A program that cannot lose that calls
+ * ntux_queue_cancel for each wait and takes what is there, before.
+ *
+ * Threads that are in ntux_queue_get for it return -EBADF.
+ *
+ * -EBADF    the queue was closed already, or is none of this process
+ */
+int ntux_queue_close(const ntux_arena *arena, ntux_queue queue);
+
+/* Flag of ntux_queue_wait: waits until all of `objects` are signaled at the same moment, as ntux_wait_all. Without it, for any
+ * of them, as ntux_wait_any.
+ */
+#define NTUX_QUEUE_ALL UINT32_C(1)
+
+/* Registers a wait. If it can be satisfied at once, it is, and nothing is delivered: this is told by a registration of 0.
+ *
+ * objects, count, owner  as for ntux_wait_any and ntux_wait_all. The array is not needed after the call. Without objects, the
+ *               wait is satisfied at once if it is for all, and otherwise never
+ * flags         0 or NTUX_QUEUE_ALL
+ * key           any number; comes back with the result
+ * registration  the number of the wait, for ntux_queue_cancel; 0: satisfied at once
+ * index         [optional] written only if it was satisfied at once: which object was acquired, 0 for all
+ *
+ * -EOWNERDEAD  satisfied at once, registration (0) and index are written: the mutex, or one of them, was abandoned
+ * -EBADF       an object was closed or never existed; the queue was closed, or is none of this process
+ * -EEXIST      an object occurs twice in a wait for all, and none was closed
+ * -ESRCH       `owner` is 0
+ * -E2BIG       `count` is too large
+ * -EINVAL      an unknown flag
+ * -ENOMEM      the arena has no waiter left: a wait takes one of those of ntux_arena_create until its result was taken
+ *
+ * After all but -EOWNERDEAD nothing was acquired and nothing waits. Does not block. NtAssociateWaitCompletionPacket.
+ */
+int ntux_queue_wait(const ntux_arena *arena, ntux_queue queue, const ntux_object *objects, uint32_t count, uint32_t owner,
+                    uint32_t flags, uint64_t key, ntux_registration *registration, uint32_t *index);
+
+/* Posts a packet, which ntux_queue_get takes: packets first come first served.
+ *
+ * -EBADF    the queue was closed, or is none of this process
+ * -ENOMEM   NTUX_QUEUE_PACKETS_MAX packets are in the queue, which nobody has taken
+ *
+ * Does not block. NtSetIoCompletion.
+ */
+int ntux_queue_post(const ntux_arena *arena, ntux_queue queue, uint64_t key);
+
+/* Takes results and packets from the queue: waits until there is one, then takes what is there, up to `room`. Returns how many
+ * it has taken, at least 1. Each is taken once, however many threads do so. Results come in no particular order, but none
+ * is passed over for ever, and packets and results have their turns.
+ *
+ * flags         0 or NTUX_REALTIME
+ * deadline_ns   as for ntux_wait_any
+ * delivered     `room` places, of which as many are written as were taken
+ * room          at least 1
+ *
+ * -ETIMEDOUT   the deadline passed
+ * -EBADF       the queue was closed, or is none of this process
+ * -EINVAL      an unknown flag; `room` is 0
+ *
+ * After an error nothing was taken. A signal does not end it, not even of a thread with an explicit waiter.
+ * NtRemoveIoCompletionEx.
+ */
+int ntux_queue_get(const ntux_arena *arena, ntux_queue queue, uint32_t flags, uint64_t deadline_ns,
+                   struct ntux_delivered *delivered, uint32_t room);
+
+/* Cancels a wait that is registered, with whichever queue of this process. Either it was not satisfied, and acquires nothing
+ * any more; or it was satisfied, and the caller has the result, which ntux_queue_get does not return; or ntux_queue_get has
+ * returned the result.
+ *
+ * index     [optional] written only if it was satisfied: which object was acquired, 0 for all
+ *
+ * Returns 0 if it was not satisfied, 1 if it was.
+ *
+ * -EOWNERDEAD  it was satisfied, index is written: a mutex was abandoned
+ * -EBADF       its result was taken, it was cancelled, or it is none of this process
+ *
+ * Does not block. NtCancelWaitCompletionPacket.
+ */
+int ntux_queue_cancel(const ntux_arena *arena, ntux_registration registration, uint32_t *index);
 
 
 /* ==== WAITERS: for programs whose signal handlers block, wait, or end their thread ==== */

@@ -13,6 +13,7 @@ mod futex;
 mod mutex;
 mod names;
 mod object;
+mod queue;
 mod request;
 mod semaphore;
 mod supervise;

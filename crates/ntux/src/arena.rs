@@ -214,7 +214,7 @@ impl Arena {
 
     /// Why a wait failed: the core, like the driver, has one error for all that is wrong with its arguments.
     #[cold]
-    fn refusal(&self, error: Error, objects: &[Object], wait: Wait) -> Error {
+    pub(crate) fn refusal(&self, error: Error, objects: &[Object], wait: Wait) -> Error {
         let is_closed = |object: &Object| self.core().kind(object.in_core()) == Err(Error::NoSuchObject);
         let is_possible = wait.owner != 0 && objects.len() <= ntux_sync::WAIT_MAX;
         match error {

@@ -5,7 +5,8 @@
 //! An [`Arena`] is shared memory that holds objects. A process creates one and passes its descriptor to others, or
 //! forks. [`Semaphore`], [`MutexObject`] and [`Event`] are handles of objects in an arena; their [`Object`] is a plain number
 //! that means the same in every process that has attached the arena. A thread waits on one object through its handle,
-//! or on up to 64 through [`Arena::wait_any`] and [`Arena::wait_all`].
+//! or on up to 64 through [`Arena::wait_any`] and [`Arena::wait_all`]. A [`WaitSet`] is for more; a [`Queue`] for waits that go on while no
+//! thread sleeps in them.
 //!
 //! ```
 //! use ntux::{Arena, Capacity, Event, Reset, Semaphore, Wait};
@@ -69,10 +70,12 @@ mod mutex;
 mod mutex_object;
 mod object;
 pub mod planted;
+mod queue;
 mod raw_mutex;
 mod semaphore;
 mod timer;
 mod wait;
+mod wait_set;
 mod waiter;
 
 pub use arena::Arena;
@@ -80,12 +83,16 @@ pub use event::{Event, EventState, Reset};
 pub use hand_over::HandOver;
 pub use mutex::{FairMutex, FairMutexGuard, LockError, LockResult, Mutex, MutexGuard};
 pub use mutex_object::MutexObject;
-pub use ntux_sync::{Capacity, Clock, Deadline, Due, Error, MutexState, Name, Satisfied, TimerState};
+pub use ntux_sync::{
+    Capacity, Clock, Deadline, Delivered, Due, Error, MutexState, Name, Registered, Registration, Satisfied, TimerState,
+};
 pub use object::Object;
+pub use queue::{DetachedWait, Queue};
 pub use raw_mutex::RawMutex;
 pub use semaphore::{Semaphore, SemaphoreState};
 pub use timer::Timer;
 pub use wait::{Wait, within};
+pub use wait_set::{Acquired, WaitSet};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust/tutorial.md")]

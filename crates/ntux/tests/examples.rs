@@ -22,3 +22,8 @@ fn two_programs_share_objects() {
 fn threads_work_off_a_queue() {
     assert_eq!(output("worker-pool"), "the sum is 500500\n");
 }
+
+#[test]
+fn one_thread_serves_thousands_of_sessions() {
+    assert_eq!(output("wait-set"), "20000 requests were served\n");
+}

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use ntux_testkit::task::{self, Task};
 
-use crate::face::{Deadline, ETIMEDOUT, Face, Outcome, Satisfied, Wait, any};
+use crate::face::{Deadline, Delivered, ETIMEDOUT, Face, Outcome, Queue, Satisfied, Wait, any};
 
 /// Between two looks at a thread. Longer only makes a case slower, shorter only makes it look more often.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 /// A thread that sleeps, or slept, inside a wait.
-pub struct Blocked<'scope> {
-    thread: ScopedJoinHandle<'scope, Outcome<Satisfied>>,
+pub struct Blocked<'scope, T = Satisfied> {
+    thread: ScopedJoinHandle<'scope, Outcome<T>>,
     task: Task,
 }
 
@@ -24,6 +24,18 @@ pub struct Blocked<'scope> {
 #[track_caller]
 pub fn block<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, face: &'env dyn Face, wait: Wait) -> Blocked<'scope> {
     let blocked = start(scope, face, wait);
+    blocked.still_sleeps();
+    blocked
+}
+
+/// Starts a thread that waits for something to be delivered to a queue, and returns once it sleeps.
+#[track_caller]
+pub fn block_at_queue<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    face: &'env dyn Face,
+    queue: Queue,
+) -> Blocked<'scope, Delivered> {
+    let blocked = start_waiting(scope, face, move || face.queue_get(queue, Deadline::Never));
     blocked.still_sleeps();
     blocked
 }
@@ -48,16 +60,24 @@ pub fn block_for_a_while<'scope, 'env>(
 
 /// Starts a thread that waits, and returns at once.
 pub fn start<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, face: &'env dyn Face, wait: Wait) -> Blocked<'scope> {
+    start_waiting(scope, face, move || face.wait(&wait))
+}
+
+fn start_waiting<'scope, 'env, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, 'env>,
+    face: &'env dyn Face,
+    wait: impl FnOnce() -> Outcome<T> + Send + 'scope,
+) -> Blocked<'scope, T> {
     let (announce, announced) = std::sync::mpsc::sync_channel(1);
     let thread = scope.spawn(move || {
         wait_once(face);
         announce.send(Task::current()).expect("the case listens");
-        face.wait(&wait)
+        wait()
     });
     Blocked { thread, task: announced.recv().expect("the thread announces itself") }
 }
 
-impl Blocked<'_> {
+impl<T> Blocked<'_, T> {
     /// Returns once the thread sleeps; fails when its wait ended instead.
     #[track_caller]
     pub fn still_sleeps(&self) {
@@ -65,7 +85,7 @@ impl Blocked<'_> {
     }
 
     /// What the wait gave. Waits for it.
-    pub fn result(self) -> Outcome<Satisfied> {
+    pub fn result(self) -> Outcome<T> {
         self.thread.join().expect("a panic ends the process at once")
     }
 

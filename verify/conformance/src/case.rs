@@ -22,7 +22,7 @@ pub enum Body {
     Everywhere(fn(&dyn Face)),
     /// Forks: runs on a face whose objects several processes share.
     Processes(fn(&dyn Face)),
-    /// Forks, and holds objects, or uses timers: runs on a face whose objects are numbers that processes hold.
+    /// Forks, and holds objects, or uses timers or queues: runs on a face whose objects are numbers that processes hold.
     Holds(fn(&dyn Face)),
     /// Makes a time namespace: runs where several processes share the objects and the system permits it.
     TimeNamespace(fn(&dyn Face)),

@@ -130,6 +130,34 @@ pub struct Satisfied {
     pub abandoned: bool,
 }
 
+/// A queue as its face names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue(pub u64);
+
+/// A registered wait as its face names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Registration(pub u64);
+
+/// What a registration has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Registered {
+    /// It was satisfied at once.
+    Satisfied(Satisfied),
+    /// It waits.
+    Waits(Registration),
+}
+
+/// What was taken from a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Delivered {
+    /// Which wait was satisfied; none: a packet.
+    pub registration: Option<Registration>,
+    /// That of the wait, or of the packet.
+    pub key: u64,
+    /// What the wait has acquired.
+    pub satisfied: Satisfied,
+}
+
 /// Until when a wait waits: nanoseconds on a clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deadline {
@@ -279,6 +307,30 @@ pub trait Face: Sync {
     }
     /// Reads a timer.
     fn timer_read(&self, _timer: Object) -> Outcome<Timer> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Creates a queue.
+    fn queue_create(&self) -> Outcome<Queue> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Closes a queue.
+    fn queue_close(&self, _queue: Queue) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Registers a wait, whose alert and deadline do not count.
+    fn queue_wait(&self, _queue: Queue, _wait: &Wait, _key: u64) -> Outcome<Registered> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Posts a packet.
+    fn queue_post(&self, _queue: Queue, _key: u64) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Takes a result or a packet.
+    fn queue_get(&self, _queue: Queue, _deadline: Deadline) -> Outcome<Delivered> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Cancels a registered wait; gives what it has acquired.
+    fn queue_cancel(&self, _registration: Registration) -> Outcome<Option<Satisfied>> {
         unreachable!("a face whose objects nobody holds leaves those cases out")
     }
     /// Gives an object up.

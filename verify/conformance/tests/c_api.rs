@@ -12,11 +12,11 @@ use std::sync::OnceLock;
 use libloading::Library;
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    Clock, Deadline, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, Errno, Event, Face, Mutex, Name, New, Object, Outcome,
-    POISON, Satisfied, Semaphore, Timer, Wait,
+    Clock, Deadline, Delivered, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, Errno, Event, Face, Mutex, Name, New, Object,
+    Outcome, POISON, Queue, Registered, Registration, Satisfied, Semaphore, Timer, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
-use ntux_testkit::c::{Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
+use ntux_testkit::c::{self, Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
 
 const OBJECTS: u32 = 4096;
 const WAITERS: u32 = 256;
@@ -112,6 +112,18 @@ fn outcome(result: i32) -> Outcome<()> {
 /// The same of a function for names, which tells another kind apart on every face.
 fn outcome_of_name(result: i32) -> Outcome<()> {
     if result == -libc::EPROTOTYPE { Err(EPROTOTYPE) } else { outcome(result) }
+}
+
+/// `NTUX_QUEUE_ALL`.
+const QUEUE_ALL: u32 = 1;
+
+/// The flags and the nanoseconds of a deadline.
+fn deadline_of(deadline: Deadline) -> (u32, u64) {
+    match deadline {
+        Deadline::Never => (0, NEVER),
+        Deadline::Monotonic(ns) => (0, ns),
+        Deadline::Realtime(ns) => (REALTIME, ns),
+    }
 }
 
 /// `NTUX_BOOTTIME`.
@@ -286,6 +298,76 @@ impl Face for C {
         Ok(Timer { manual, signaled, due: (due != 0).then_some((clock, due)), period })
     }
 
+    fn queue_create(&self) -> Outcome<Queue> {
+        let mut queue = 0;
+        // SAFETY: the arena is attached, and there is room for the queue.
+        outcome(unsafe { (functions().queue_create)(self.arena, &mut queue) }).map(|()| Queue(queue))
+    }
+
+    fn queue_close(&self, queue: Queue) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().queue_close)(self.arena, queue.0) })
+    }
+
+    fn queue_wait(&self, queue: Queue, wait: &Wait, key: u64) -> Outcome<Registered> {
+        let objects: Vec<u64> = wait.objects.iter().map(|object| object.0).collect();
+        let (mut registration, mut index) = (u64::MAX, POISON);
+        // SAFETY: the arena is attached, the objects outlive the call, and there is room for the results.
+        let result = outcome(unsafe {
+            let (array, count, flags) = (objects.as_ptr(), objects.len() as u32, if wait.all { QUEUE_ALL } else { 0 });
+            let (places, wait) = ((&mut registration, &mut index), (queue.0, wait.owner));
+            (functions().queue_wait)(self.arena, wait.0, array, count, wait.1, flags, key, places.0, places.1)
+        });
+        match (result, registration) {
+            (Ok(()) | Err(EOWNERDEAD), 0) => Ok(Registered::Satisfied(Satisfied { index, abandoned: result.is_err() })),
+            (Ok(()), number) => {
+                assert_eq!(index, POISON, "a wait that waits writes no index");
+                Ok(Registered::Waits(Registration(number)))
+            }
+            (Err(error), number) => {
+                assert_eq!((number, index), (u64::MAX, POISON), "a refused wait writes nothing");
+                Err(if error == EBADF { EINVAL } else { error })
+            }
+        }
+    }
+
+    fn queue_post(&self, queue: Queue, key: u64) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().queue_post)(self.arena, queue.0, key) })
+    }
+
+    fn queue_get(&self, queue: Queue, deadline: Deadline) -> Outcome<Delivered> {
+        let untouched = c::Delivered { key: 1, registration: 2, index: 3, abandoned: 4 };
+        let (mut got, (flags, deadline)) = (untouched, deadline_of(deadline));
+        // SAFETY: the arena is attached, and there is room for one.
+        let count = unsafe { (functions().queue_get)(self.arena, queue.0, flags, deadline, &mut got, 1) };
+        if count < 0 {
+            assert_eq!(got, untouched, "what fails writes nothing");
+            return outcome(count).map(|()| unreachable!("an error"));
+        }
+        assert_eq!(count, 1);
+        let registration = (got.registration != 0).then_some(Registration(got.registration));
+        assert!(got.abandoned <= 1);
+        let satisfied = Satisfied { index: got.index, abandoned: got.abandoned == 1 };
+        Ok(Delivered { registration, key: got.key, satisfied })
+    }
+
+    fn queue_cancel(&self, registration: Registration) -> Outcome<Option<Satisfied>> {
+        let mut index = POISON;
+        // SAFETY: the arena is attached, and there is room for the index.
+        let result = unsafe { (functions().queue_cancel)(self.arena, registration.0, &mut index) };
+        let satisfied = |abandoned| Ok(Some(Satisfied { index, abandoned }));
+        match result {
+            1 => satisfied(false),
+            0 => {
+                assert_eq!(index, POISON, "there is none");
+                Ok(None)
+            }
+            error if Errno(-error) == EOWNERDEAD => satisfied(true),
+            error => outcome(error).map(|()| unreachable!("an error")),
+        }
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         // SAFETY: the arena is attached.
         outcome(unsafe { (functions().object_close)(self.arena, object.0) })
@@ -351,11 +433,7 @@ impl Face for C {
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {
         let objects: Vec<u64> = wait.objects.iter().map(|object| object.0).collect();
         let alert = wait.alert.map_or(0, |alert| alert.0);
-        let (flags, deadline) = match wait.deadline {
-            Deadline::Never => (0, NEVER),
-            Deadline::Monotonic(ns) => (0, ns),
-            Deadline::Realtime(ns) => (REALTIME, ns),
-        };
+        let (flags, deadline) = deadline_of(wait.deadline);
         let explicit = env::var_os(EXPLICIT).map(|_| Explicit::create(self.arena));
         let (array, count) = (objects.as_ptr(), objects.len() as u32);
         let mut index = POISON;

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ntux_conformance::case;
 use ntux_conformance::face::{
-    self, Clock, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Timer, Wait,
+    self, Clock, Delivered, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Queue, Registered,
+    Registration, Satisfied, Semaphore, Timer, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 use ntux_sync::{Arena, Capacity, Deadline, Kind, Waiter};
@@ -86,6 +87,23 @@ fn inner(object: Object) -> ntux_sync::Object {
 
 fn outer(object: ntux_sync::Object) -> Object {
     Object(object.0)
+}
+
+fn satisfied_of(satisfied: ntux_sync::Satisfied) -> Satisfied {
+    Satisfied { index: satisfied.index, abandoned: satisfied.abandoned }
+}
+
+fn registration_of(registration: ntux_sync::Registration) -> Registration {
+    Registration(registration.to_bits())
+}
+
+fn named(queue: Queue) -> ntux_sync::Result<ntux_sync::Queue> {
+    ntux_sync::Queue::from_bits(queue.0).ok_or(ntux_sync::Error::Invalid)
+}
+
+/// The core has one error for what is out of range, and for what is no queue.
+fn of_queue<T>(outcome: Outcome<T>) -> Outcome<T> {
+    outcome.map_err(|error| if error == EINVAL { EBADF } else { error })
 }
 
 fn clock_of(clock: Clock) -> ntux_sync::Clock {
@@ -183,6 +201,41 @@ impl Face for Core {
         Ok(Timer { manual: state.manual.into(), signaled: state.signaled.into(), due, period: state.period_ns })
     }
 
+    fn queue_create(&self) -> Outcome<Queue> {
+        self.run(|arena, _| arena.queue_create()).map(|queue| Queue(queue.to_bits()))
+    }
+
+    fn queue_close(&self, queue: Queue) -> Outcome<()> {
+        of_queue(self.run(|arena, waiter| arena.queue_close(waiter, named(queue)?)))
+    }
+
+    fn queue_wait(&self, queue: Queue, wait: &Wait, key: u64) -> Outcome<Registered> {
+        let objects: Vec<ntux_sync::Object> = wait.objects.iter().copied().map(inner).collect();
+        let wanted = ntux_sync::Detached { objects: &objects, all: wait.all, owner: wait.owner, key };
+        self.run(|arena, waiter| arena.wait_detached(waiter, named(queue)?, wanted)).map(
+            |registered| match registered {
+                ntux_sync::Registered::Satisfied(satisfied) => Registered::Satisfied(satisfied_of(satisfied)),
+                ntux_sync::Registered::Waits(registration) => Registered::Waits(registration_of(registration)),
+            },
+        )
+    }
+
+    fn queue_post(&self, queue: Queue, key: u64) -> Outcome<()> {
+        of_queue(self.run(|arena, waiter| arena.post(waiter, named(queue)?, key)))
+    }
+
+    fn queue_get(&self, queue: Queue, deadline: face::Deadline) -> Outcome<Delivered> {
+        let get = |arena: &Arena, waiter: &Waiter| arena.collect(waiter, named(queue)?, deadline_of(deadline));
+        let ntux_sync::Delivered { registration, key, satisfied } = of_queue(self.run(get))?;
+        Ok(Delivered { registration: registration.map(registration_of), key, satisfied: satisfied_of(satisfied) })
+    }
+
+    fn queue_cancel(&self, registration: Registration) -> Outcome<Option<Satisfied>> {
+        let cancel =
+            |arena: &Arena, waiter: &Waiter| arena.cancel(waiter, ntux_sync::Registration::from_bits(registration.0));
+        self.run(cancel).map(|satisfied| satisfied.map(satisfied_of))
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         self.run(|arena, _| arena.close(inner(object)))
     }
@@ -227,7 +280,7 @@ impl Face for Core {
                 arena.wait_any(waiter, &objects, alert, owner, deadline)
             }
         })?;
-        Ok(Satisfied { index: satisfied.index, abandoned: satisfied.abandoned })
+        Ok(satisfied_of(satisfied))
     }
 
     /// XNU does not end the waits of the dead.

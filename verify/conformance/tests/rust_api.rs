@@ -2,13 +2,14 @@
 //! The list on the Rust API: the crate `ntux`.
 
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex as Lock};
 use std::time::Duration;
 
 use ntux::{Arena, Capacity, Deadline, Reset};
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    self, Clock, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Satisfied, Semaphore, Timer,
-    Wait,
+    self, Clock, Delivered, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Queue, Registered,
+    Registration, Satisfied, Semaphore, Timer, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 
@@ -17,13 +18,50 @@ const CAPACITY: Capacity = Capacity { objects: 4096, waiters: 256 };
 fn main() -> ExitCode {
     run::main(&Instantiation {
         name: "Rust",
-        open: || Box::new(Rust { arena: Arena::create(CAPACITY).expect("an arena") }),
+        open: || Box::new(Rust { arena: Arena::create(CAPACITY).expect("an arena"), queues: Queues::default() }),
         without: &[(Kind::Device, "objects are numbers, arguments are checked by the compiler, signals end no wait")],
     })
 }
 
 struct Rust {
     arena: Arena,
+    queues: Queues,
+}
+
+/// Handles of queues, which the cases know by numbers.
+#[derive(Clone, Default)]
+struct Queues(Arc<Lock<Vec<ntux::Queue>>>);
+
+impl Queues {
+    fn of(&self, queue: Queue) -> Outcome<ntux::Queue> {
+        let queues = self.0.lock().expect("a panic ends the process at once");
+        queues.get((queue.0 as usize).wrapping_sub(1)).cloned().ok_or(EBADF)
+    }
+
+    fn keep(&self, queue: ntux::Queue) -> Queue {
+        let mut queues = self.0.lock().expect("a panic ends the process at once");
+        queues.push(queue);
+        Queue(queues.len() as u64)
+    }
+
+    /// Any of them.
+    fn any(&self) -> Outcome<ntux::Queue> {
+        let queues = self.0.lock().expect("a panic ends the process at once");
+        queues.first().cloned().ok_or(EBADF)
+    }
+}
+
+/// The crate has one error for what is out of range, and for a queue that is none.
+fn of_queue(error: ntux::Error) -> Errno {
+    if error == ntux::Error::Invalid { EBADF } else { errno(error) }
+}
+
+fn satisfied_of(satisfied: ntux::Satisfied) -> Satisfied {
+    Satisfied { index: satisfied.index, abandoned: satisfied.abandoned }
+}
+
+fn registration_of(registration: ntux::Registration) -> Registration {
+    Registration(registration.to_bits())
 }
 
 fn errno(error: ntux::Error) -> Errno {
@@ -192,6 +230,41 @@ impl Face for Rust {
         Ok(Timer { manual: state.manual.into(), signaled: state.signaled.into(), due, period: state.period_ns })
     }
 
+    fn queue_create(&self) -> Outcome<Queue> {
+        ntux::Queue::create(&self.arena).map(|queue| self.queues.keep(queue)).map_err(errno)
+    }
+
+    fn queue_close(&self, queue: Queue) -> Outcome<()> {
+        self.queues.of(queue)?.close().map_err(of_queue)
+    }
+
+    fn queue_wait(&self, queue: Queue, wait: &Wait, key: u64) -> Outcome<Registered> {
+        let named = |objects: &[Object]| objects.iter().map(|object| named(*object)).collect::<Outcome<Vec<_>>>();
+        let invalid = |error| if error == EBADF { EINVAL } else { error };
+        let (queue, objects) = (self.queues.of(queue).map_err(invalid)?, named(&wait.objects).map_err(invalid)?);
+        let how = ntux::DetachedWait::by(wait.owner).key(key);
+        let registered = if wait.all { queue.register_all(&objects, how) } else { queue.register_any(&objects, how) };
+        match registered.map_err(errno).map_err(invalid)? {
+            ntux::Registered::Satisfied(satisfied) => Ok(Registered::Satisfied(satisfied_of(satisfied))),
+            ntux::Registered::Waits(registration) => Ok(Registered::Waits(registration_of(registration))),
+        }
+    }
+
+    fn queue_post(&self, queue: Queue, key: u64) -> Outcome<()> {
+        self.queues.of(queue)?.post(key).map_err(of_queue)
+    }
+
+    fn queue_get(&self, queue: Queue, deadline: face::Deadline) -> Outcome<Delivered> {
+        let delivered = self.queues.of(queue)?.next(deadline_of(deadline)).map_err(of_queue)?;
+        let ntux::Delivered { registration, key, satisfied } = delivered;
+        Ok(Delivered { registration: registration.map(registration_of), key, satisfied: satisfied_of(satisfied) })
+    }
+
+    fn queue_cancel(&self, registration: Registration) -> Outcome<Option<Satisfied>> {
+        let cancelled = self.queues.any()?.cancel(ntux::Registration::from_bits(registration.0)).map_err(errno)?;
+        Ok(cancelled.map(satisfied_of))
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         self.arena.close(named(object)?).map_err(errno)
     }
@@ -247,7 +320,7 @@ impl Face for Rust {
         let ended = through_handle.unwrap_or_else(|| self.wait_through_arena(wait));
         // A wait tells a closed object apart: S-503.
         let satisfied = ended.map_err(|error| if error == EBADF { EINVAL } else { error })?;
-        Ok(Satisfied { index: satisfied.index, abandoned: satisfied.abandoned })
+        Ok(satisfied_of(satisfied))
     }
 
     /// XNU does not end the waits of the dead.
@@ -258,6 +331,6 @@ impl Face for Rust {
 
     /// A child goes on with what it inherited.
     fn in_child(&self) -> Box<dyn Face> {
-        Box::new(Rust { arena: self.arena.clone() })
+        Box::new(Rust { arena: self.arena.clone(), queues: self.queues.clone() })
     }
 }

@@ -16,6 +16,17 @@ pub struct Waiter {
     _inside: [u8; 0],
 }
 
+/// `struct ntux_delivered`
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the names are those of the header")]
+pub struct Delivered {
+    pub key: u64,
+    pub registration: u64,
+    pub index: u32,
+    pub abandoned: u32,
+}
+
 /// A function that creates an object from two numbers.
 pub type Create = unsafe extern "C" fn(*const Arena, u32, u32, *mut u64) -> c_int;
 /// A function that changes an object, and tells its value before.
@@ -35,7 +46,7 @@ pub const NEVER: u64 = u64::MAX;
 macro_rules! functions {
     ($($name:ident($($argument:ident: $type:ty),*);)*) => {
         mod linked {
-            use super::{Arena, Waiter, c_char, c_int};
+            use super::{Arena, Delivered, Waiter, c_char, c_int};
 
             unsafe extern "C" {
                 $(
@@ -177,6 +188,29 @@ functions! {
         deadline_ns: u64,
         index: *mut u32
     );
+    queue_create(arena: *const Arena, queue: *mut u64);
+    queue_close(arena: *const Arena, queue: u64);
+    queue_wait(
+        arena: *const Arena,
+        queue: u64,
+        objects: *const u64,
+        count: u32,
+        owner: u32,
+        flags: u32,
+        key: u64,
+        registration: *mut u64,
+        index: *mut u32
+    );
+    queue_post(arena: *const Arena, queue: u64, key: u64);
+    queue_get(
+        arena: *const Arena,
+        queue: u64,
+        flags: u32,
+        deadline_ns: u64,
+        delivered: *mut Delivered,
+        room: u32
+    );
+    queue_cancel(arena: *const Arena, registration: u64, index: *mut u32);
     waiter_create(arena: *const Arena, waiter: *mut *mut Waiter);
     waiter_destroy(waiter: *mut Waiter);
     waiter_wait_any(

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -199,6 +200,112 @@ static void signals_and_waits(void)
     IS(0, ntux_object_close(arena, mutex));
     IS(0, ntux_object_close(arena, event));
     IS(0, ntux_object_close(arena, alert));
+}
+
+/* What `body` says in a child process. */
+static int in_child(int (*body)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(body());
+    IS(child, waitpid(child, &status, 0));
+    return status;
+}
+
+static ntux_queue queue;
+static ntux_object bell;
+static ntux_registration registered;
+
+/* The queue is its parent's, and so is what is registered; the objects are everybody's. */
+static int use_what_is_inherited(void)
+{
+    struct ntux_delivered delivered;
+    ntux_registration another;
+
+    return !(ntux_queue_get(arena, queue, 0, 0, &delivered, 1) == -EBADF && ntux_queue_post(arena, queue, 1) == -EBADF
+             && ntux_queue_wait(arena, queue, &bell, 1, 7, 0, 1, &another, NULL) == -EBADF
+             && ntux_queue_cancel(arena, registered, NULL) == -EBADF && ntux_queue_close(arena, queue) == -EBADF
+             && ntux_event_set(arena, bell, NULL) == 0);
+}
+
+static void queues(void)
+{
+    struct ntux_delivered got[3];
+    ntux_object mutex, both[2];
+    ntux_queue other;
+    ntux_registration all;
+
+    IS(0, ntux_queue_create(arena, &queue));
+    IS(0, ntux_queue_create(arena, &other));
+    IS(1, queue != 0 && other != 0 && queue != other);
+    IS(0, ntux_event_create(arena, 0, 1, &bell));
+    IS(0, ntux_mutex_create(arena, 7, 1, &mutex));
+    both[0] = mutex;
+    both[1] = bell;
+
+    registered = 99;
+    IS(0, ntux_queue_wait(arena, queue, both, 2, 8, 0, 5, &registered, &out));
+    IS(0, registered); /* satisfied at once */
+    IS(1, out);
+    out = 99;
+    IS(0, ntux_queue_wait(arena, queue, both, 2, 8, 0, UINT64_MAX, &registered, &out));
+    IS(0, ntux_queue_wait(arena, queue, both, 2, 8, NTUX_QUEUE_ALL, 6, &all, NULL));
+    IS(1, registered != 0 && all != 0 && registered != all);
+    IS(99, out);
+    IS(0, in_child(use_what_is_inherited));
+    IS(0, ntux_queue_post(arena, queue, 7));
+    IS(-ETIMEDOUT, ntux_queue_get(arena, other, 0, 0, got, 3));
+    IS(2, ntux_queue_get(arena, queue, NTUX_REALTIME, NTUX_NEVER, got, 3));
+    if (got[0].key == 7) {
+        got[2] = got[0];
+        got[0] = got[1];
+        got[1] = got[2];
+    }
+    IS(1, got[0].key == UINT64_MAX && got[0].registration == registered && got[0].index == 1 && got[0].abandoned == 0);
+    IS(1, got[1].key == 7 && got[1].registration == 0 && got[1].index == 0 && got[1].abandoned == 0);
+    IS(-EBADF, ntux_queue_cancel(arena, registered, NULL));
+
+    IS(0, ntux_mutex_kill(arena, mutex, 7));
+    IS(0, ntux_event_set(arena, bell, NULL));
+    IS(1, ntux_queue_get(arena, queue, 0, in_an_hour(), got, 1));
+    IS(1, got[0].key == 6 && got[0].registration == all && got[0].index == 0 && got[0].abandoned == 1);
+    IS(0, ntux_mutex_kill(arena, mutex, 8));
+    registered = 99;
+    IS(-EOWNERDEAD, ntux_queue_wait(arena, queue, &mutex, 1, 7, 0, 5, &registered, &out));
+    IS(1, registered == 0 && out == 0);
+
+    /* Cancelled; satisfied before; by a killed owner. */
+    out = 99;
+    IS(0, ntux_queue_wait(arena, queue, &bell, 1, 7, 0, 5, &registered, NULL));
+    IS(0, ntux_queue_cancel(arena, registered, &out));
+    IS(99, out);
+    both[0] = bell;
+    both[1] = mutex;
+    IS(0, ntux_queue_wait(arena, queue, both, 2, 8, 0, 5, &registered, NULL));
+    IS(0, ntux_mutex_unlock(arena, mutex, 7, NULL));
+    IS(1, ntux_queue_cancel(arena, registered, &out));
+    IS(1, out);
+    IS(0, ntux_queue_wait(arena, queue, both, 2, 7, 0, 5, &registered, NULL));
+    IS(0, ntux_mutex_kill(arena, mutex, 8));
+    IS(-EOWNERDEAD, ntux_queue_cancel(arena, registered, &out));
+    IS(1, out);
+    IS(-EBADF, ntux_queue_cancel(arena, registered, &out));
+    IS(-ETIMEDOUT, ntux_queue_get(arena, queue, 0, 0, got, 3));
+
+    IS(0, ntux_queue_wait(arena, other, NULL, 0, 7, NTUX_QUEUE_ALL, 5, &registered, &out));
+    IS(1, registered == 0 && out == 0);
+    IS(0, ntux_queue_wait(arena, other, NULL, 0, 7, 0, 5, &registered, NULL));
+    IS(1, registered != 0);
+    IS(0, ntux_queue_wait(arena, other, &bell, 1, 7, 0, 5, &all, NULL));
+    IS(0, ntux_queue_close(arena, other));
+    IS(-EBADF, ntux_queue_cancel(arena, registered, NULL));
+    IS(0, ntux_event_set(arena, bell, NULL));
+    IS(0, poll_for(&bell, 1, 0)); /* nobody waits any more */
+    IS(0, ntux_queue_close(arena, queue));
+    IS(0, ntux_object_close(arena, bell));
+    IS(0, ntux_object_close(arena, mutex));
 }
 
 /* A thread that ends returns its waiter: more threads than the arena has room for, one after the other. */
@@ -406,6 +513,7 @@ int main(void)
     waits();
     kinds();
     signals_and_waits();
+    queues();
     threads();
     arenas();
     holds();

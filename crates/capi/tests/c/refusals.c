@@ -369,6 +369,102 @@ static void signals_and_waits(void)
     NOTHING_WRITTEN();
 }
 
+static void queues(void)
+{
+    static const ntux_queue none[] = {0, 77, UINT64_MAX, UINT64_C(0x123456789abcdef0)};
+    static ntux_object many[NTUX_WAIT_OBJECTS_MAX + 1];
+    static struct ntux_delivered delivered[2];
+    ntux_queue queue, shut;
+    ntux_object unset, both[2];
+    ntux_registration wait;
+    unsigned i;
+
+    IS(0, ntux_queue_create(arena, &queue));
+    IS(0, ntux_queue_create(arena, &shut));
+    IS(0, ntux_queue_close(arena, shut));
+    IS(0, ntux_event_create(arena, 0, 0, &unset));
+    memset(delivered, 0x5a, sizeof delivered);
+
+    IS(-EFAULT, ntux_queue_create(NULL, &made));
+    IS(-EINVAL, ntux_queue_create(MISALIGNED(ntux_arena), &made));
+    IS(-EFAULT, ntux_queue_create(arena, NULL));
+    IS(-EINVAL, ntux_queue_create(arena, MISALIGNED(ntux_queue)));
+    IS(-EFAULT, ntux_queue_close(NULL, queue));
+    IS(-EINVAL, ntux_queue_close(MISALIGNED(ntux_arena), queue));
+    IS(-EBADF, ntux_queue_close(arena, shut));
+
+    for (i = 0; i <= NTUX_WAIT_OBJECTS_MAX; i++)
+        many[i] = unset;
+    for (i = 0; i < 2; i++) {
+        uint32_t flags = i ? NTUX_QUEUE_ALL : 0;
+        IS(-EFAULT, ntux_queue_wait(NULL, queue, &unset, 1, 7, flags, 1, &made, &out));
+        IS(-EINVAL, ntux_queue_wait(MISALIGNED(ntux_arena), queue, &unset, 1, 7, flags, 1, &made, &out));
+        IS(-EFAULT, ntux_queue_wait(arena, queue, NULL, 1, 7, flags, 1, &made, &out));
+        IS(-EINVAL, ntux_queue_wait(arena, queue, MISALIGNED(ntux_object), 1, 7, flags, 1, &made, &out));
+        IS(-EFAULT, ntux_queue_wait(arena, queue, &unset, 1, 7, flags, 1, NULL, &out));
+        IS(-EINVAL, ntux_queue_wait(arena, queue, &unset, 1, 7, flags, 1, MISALIGNED(ntux_registration), &out));
+        IS(-EINVAL, ntux_queue_wait(arena, queue, &unset, 1, 7, flags, 1, &made, MISALIGNED(uint32_t)));
+        IS(-ESRCH, ntux_queue_wait(arena, queue, &unset, 1, 0, flags, 1, &made, &out));
+        IS(-EINVAL, ntux_queue_wait(arena, queue, &unset, 1, 7, flags | 2, 1, &made, &out));
+        IS(-EINVAL, ntux_queue_wait(arena, queue, &unset, 1, 7, UINT32_MAX, 1, &made, &out));
+        IS(-E2BIG, ntux_queue_wait(arena, queue, many, NTUX_WAIT_OBJECTS_MAX + 1, 7, flags, 1, &made, &out));
+        IS(-E2BIG, ntux_queue_wait(arena, queue, NULL, UINT32_MAX, 7, flags, 1, &made, &out));
+        IS(-EBADF, ntux_queue_wait(arena, queue, &closed, 1, 7, flags, 1, &made, &out));
+        IS(-EBADF, ntux_queue_wait(arena, shut, &unset, 1, 7, flags, 1, &made, &out));
+        both[0] = unset;
+        both[1] = UINT64_MAX;
+        IS(-EBADF, ntux_queue_wait(arena, queue, both, 2, 7, flags, 1, &made, &out));
+        both[1] = 0;
+        IS(-EBADF, ntux_queue_wait(arena, queue, both, 2, 7, flags, 1, &made, &out));
+    }
+    IS(-EEXIST, ntux_queue_wait(arena, queue, many, 2, 7, NTUX_QUEUE_ALL, 1, &made, &out));
+    many[0] = many[1] = closed;
+    IS(-EBADF, ntux_queue_wait(arena, queue, many, 2, 7, NTUX_QUEUE_ALL, 1, &made, &out));
+
+    IS(-EFAULT, ntux_queue_post(NULL, queue, 1));
+    IS(-EINVAL, ntux_queue_post(MISALIGNED(ntux_arena), queue, 1));
+    IS(-EBADF, ntux_queue_post(arena, shut, 1));
+
+    IS(-EFAULT, ntux_queue_get(NULL, queue, 0, 0, delivered, 2));
+    IS(-EINVAL, ntux_queue_get(MISALIGNED(ntux_arena), queue, 0, 0, delivered, 2));
+    IS(-EFAULT, ntux_queue_get(arena, queue, 0, 0, NULL, 2));
+    IS(-EINVAL, ntux_queue_get(arena, queue, 0, 0, MISALIGNED(struct ntux_delivered), 2));
+    IS(-EINVAL, ntux_queue_get(arena, queue, 0, 0, delivered, 0));
+    IS(-EINVAL, ntux_queue_get(arena, queue, 2, 0, delivered, 2));
+    IS(-EINVAL, ntux_queue_get(arena, queue, UINT32_MAX, NTUX_NEVER, delivered, 2));
+    IS(-EBADF, ntux_queue_get(arena, shut, 0, NTUX_NEVER, delivered, 2));
+    IS(-ETIMEDOUT, ntux_queue_get(arena, queue, 0, 0, delivered, 2));
+    IS(-ETIMEDOUT, ntux_queue_get(arena, queue, NTUX_REALTIME, 1, delivered, 2));
+
+    for (i = 0; i < sizeof none / sizeof *none; i++) {
+        IS(-EBADF, ntux_queue_close(arena, none[i]));
+        IS(-EBADF, ntux_queue_wait(arena, none[i], &unset, 1, 7, 0, 1, &made, &out));
+        IS(-EBADF, ntux_queue_wait(arena, none[i], &unset, 1, 7, NTUX_QUEUE_ALL, 1, &made, &out));
+        IS(-EBADF, ntux_queue_post(arena, none[i], 1));
+        IS(-EBADF, ntux_queue_get(arena, none[i], 0, 0, delivered, 2));
+        IS(-EBADF, ntux_queue_cancel(arena, none[i], &out));
+    }
+
+    IS(0, ntux_queue_wait(arena, queue, &unset, 1, 7, 0, 1, &wait, &out));
+    IS(-EFAULT, ntux_queue_cancel(NULL, wait, &out));
+    IS(-EINVAL, ntux_queue_cancel(MISALIGNED(ntux_arena), wait, &out));
+    IS(-EINVAL, ntux_queue_cancel(arena, wait, MISALIGNED(uint32_t)));
+    IS(0, ntux_queue_cancel(arena, wait, &out));
+    IS(-EBADF, ntux_queue_cancel(arena, wait, &out));
+    for (i = 0; i < sizeof delivered; i++)
+        IS(0x5a, ((unsigned char *)delivered)[i]);
+    NOTHING_WRITTEN();
+
+    /* Nothing of all this waits. */
+    IS(0, ntux_event_set(arena, unset, NULL));
+    IS(0, ntux_wait_any(arena, &unset, 1, 0, 7, 0, 0, NULL));
+    for (i = 0; i < NTUX_QUEUE_PACKETS_MAX; i++)
+        IS(0, ntux_queue_post(arena, queue, i));
+    IS(-ENOMEM, ntux_queue_post(arena, queue, i));
+    IS(0, ntux_queue_close(arena, queue));
+    IS(0, ntux_object_close(arena, unset));
+}
+
 static void full_arena(void)
 {
     ntux_arena *small;
@@ -444,6 +540,7 @@ int main(void)
     waits(ntux_wait_all);
     duplicates();
     signals_and_waits();
+    queues();
     full_arena();
 #ifdef PLANTED
     IS(-EPERM, ntux_event_set(arena, event, NULL));

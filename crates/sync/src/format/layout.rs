@@ -35,17 +35,17 @@ use crate::WAIT_MAX;
 
 const HEADER_BYTES: u64 = 4096;
 
-/// How many objects and waiting threads an arena can hold. Memory is allocated only as they are used.
+/// How many objects and waits an arena can hold. Memory is allocated only as they are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capacity {
     /// Objects, 1 to 16,777,216; 64 bytes each.
     pub objects: u32,
-    /// Waiting threads, 1 to 65,536; 1,216 bytes each, and up to 512 for their entries in the wait sets of many objects.
+    /// Waits of threads and of queues at a time, 1 to 65,536; 1,216 bytes each, and up to 512 for their entries in the wait sets of many objects.
     pub waiters: u32,
 }
 
 impl Default for Capacity {
-    /// 1,048,576 objects and 65,536 waiting threads: 222 MiB of addresses, three pages of memory at first.
+    /// 1,048,576 objects and 65,536 waits: 222 MiB of addresses, three pages of memory at first.
     fn default() -> Capacity {
         Capacity { objects: 1 << 20, waiters: 1 << 16 }
     }

@@ -20,6 +20,7 @@ mod order;
 #[cfg(target_os = "linux")]
 mod pointers;
 mod processes;
+mod queue;
 mod semaphore;
 #[cfg(target_os = "linux")]
 mod signals;
@@ -43,6 +44,7 @@ pub(crate) const LISTS: &[&[Case]] = &[
     processes::CASES,
     holds::CASES,
     names::CASES,
+    queue::CASES,
 ];
 
 /// What is about the device.
