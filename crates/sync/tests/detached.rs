@@ -4,6 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
+use ntux_sync::inspect::{View, WaitState, WaitView};
 use ntux_sync::{
     Arena, Capacity, Clock, Deadline, Delivered, Detached, Due, Error, MutexState, Object, PACKETS_MAX, Queue,
     Registered, Registration, Satisfied, Waiter,
@@ -403,4 +404,21 @@ fn packets_and_results_have_their_turns() {
         deliver(packet);
     }
     assert!(turns.windows(2).all(|two| two[0] != two[1]), "{turns:?}");
+}
+
+#[test]
+fn onlookers_see_what_waits_and_what_was_delivered() {
+    let arena = arena();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    waits(&arena, &waiter, queue, &[event], false);
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    let seen = || view.snapshot().unwrap().waiters.into_iter().find(|waiter| waiter.queue.is_some());
+    let waiting = seen().unwrap();
+    assert_eq!((waiting.thread, waiting.state), (None, WaitState::Waiting));
+    assert!(matches!(waiting.wait, WaitView::Objects { objects, .. } if objects == [event]));
+    arena.event_set(&waiter, event).unwrap();
+    assert!(matches!(seen().unwrap().state, WaitState::Satisfied { .. }));
+    arena.collect(&waiter, queue, Deadline::NOW).unwrap();
+    assert_eq!(seen(), None);
 }

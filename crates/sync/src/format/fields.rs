@@ -388,8 +388,8 @@ const QUEUE_FIELDS: &[Field] = &[
     row(QUEUE_GROUPS, field("seen", offset_of!(QueueSlot, seen), 4, &[])),
 ];
 
-/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, claims, names,
-/// texts, schedules, queues, packets. None if the capacity is out of bounds.
+/// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, queues,
+/// packets, claims, names, texts, schedules. None if the capacity is out of bounds.
 pub fn tables(capacity: Capacity) -> Option<[Table; 12]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
@@ -400,12 +400,12 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 12]> {
         table("objects", layout.objects, size_of::<ObjectSlot>(), capacity.objects, OBJECT_FIELDS),
         table("chunks", layout.chunks, size_of::<Chunk>(), layout.chunk_count, CHUNK_FIELDS),
         table("records", layout.records, 16, RECORDS, RECORD_FIELDS),
+        table("queues", layout.queues, size_of::<QueueSlot>(), QUEUES_MAX, QUEUE_FIELDS),
+        table("packets", layout.packets, 16, QUEUES_MAX * PACKETS_MAX, PACKET_FIELDS),
         table("claims", layout.claims, 16, capacity.objects, CLAIMS_FIELDS),
         table("names", layout.names, size_of::<NameGroup>(), layout.name_groups, NAME_GROUP_FIELDS),
         table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),
         table("schedules", layout.schedules, 16, capacity.objects, SCHEDULE_FIELDS),
-        table("queues", layout.queues, size_of::<QueueSlot>(), QUEUES_MAX, QUEUE_FIELDS),
-        table("packets", layout.packets, 16, QUEUES_MAX * PACKETS_MAX, PACKET_FIELDS),
     ])
 }
 

@@ -8,12 +8,12 @@
 //! ...      objects       64 bytes each
 //! ...      chunks        256 bytes each: room for more waiters of an object than its own line holds
 //! ...      records       16 bytes each: what threads report while somebody traces
+//! ...      queues        2,304 bytes for each queue of detached waits
+//! ...      packets       16 bytes for each packet that can wait in a queue
 //! ...      claims        16 bytes for each object: who has copies of its descriptor, or holds it
 //! ...      names         4096 bytes for each group of names: which objects have them
 //! ...      texts         256 bytes for each name
 //! ...      schedules     16 bytes for each object that is a timer
-//! ...      queues        2,304 bytes for each queue of detached waits
-//! ...      packets       16 bytes for each packet that can wait in a queue
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
@@ -236,13 +236,13 @@ pub struct Layout {
     pub chunks: u64,
     pub chunk_count: u32,
     pub records: u64,
+    pub queues: u64,
+    pub packets: u64,
     pub claims: u64,
     pub names: u64,
     pub name_groups: u32,
     pub texts: u64,
     pub schedules: u64,
-    pub queues: u64,
-    pub packets: u64,
     pub length: u64,
 }
 
@@ -261,15 +261,15 @@ impl Layout {
         let objects = waiters + u64::from(capacity.waiters) * size_of::<WaiterSlot>() as u64;
         let chunks = objects + u64::from(capacity.objects) * size_of::<ObjectSlot>() as u64;
         let records = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
-        let claims = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
+        let queues = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
+        let packets = queues + u64::from(QUEUES_MAX) * size_of::<QueueSlot>() as u64;
+        let claims = packets + u64::from(QUEUES_MAX * PACKETS_MAX) * size_of::<Word128>() as u64;
         let names = claims + u64::from(capacity.objects) * size_of::<Word128>() as u64;
         // Half of the places are free when as many names are used as are promised.
         let name_groups = (capacity.objects.div_ceil(NAMES_GROUP as u32 / 2)).min(NAME_GROUPS_MAX);
         let texts = names + u64::from(name_groups) * size_of::<NameGroup>() as u64;
         let schedules = texts + u64::from(name_groups) * (NAMES_GROUP * size_of::<NameText>()) as u64;
-        let queues = (schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64).next_multiple_of(64);
-        let packets = queues + u64::from(QUEUES_MAX) * size_of::<QueueSlot>() as u64;
-        let length = packets + u64::from(QUEUES_MAX * PACKETS_MAX) * size_of::<Word128>() as u64;
+        let length = schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64;
         let length = length.next_multiple_of(4096);
         Some(Layout {
             peers,
@@ -278,13 +278,13 @@ impl Layout {
             chunks,
             chunk_count,
             records,
+            queues,
+            packets,
             claims,
             names,
             name_groups,
             texts,
             schedules,
-            queues,
-            packets,
             length,
         })
     }

@@ -37,7 +37,7 @@ impl PacketWord {
     /// With a packet.
     pub(crate) fn filled(self, serial: u32, key: u64) -> PacketWord {
         let serial = u64::from(serial) & SERIAL.mask();
-        PacketWord(Pair { low: FULL | serial << SERIAL.shift() | self.round() << ROUND.shift(), high: key })
+        PacketWord(Pair { low: FULL | (serial << SERIAL.shift()) | (self.round() << ROUND.shift()), high: key })
     }
 
     /// Without one, in the next round.

@@ -170,7 +170,8 @@ impl WaiterView {
             (word, Holder(slot.holder.load()), slot.owner(), notes, wait, state)
         };
         let Reading { what: (word, holder, owner, notes, wait, state), stable } = reading(&slot.word, read);
-        let queue = if word.is_detached() { DeliveredTo(slot.queue.load()).queue().map(|(index, _)| index) } else { None };
+        let queue =
+            if word.is_detached() { DeliveredTo(slot.queue.load()).queue().map(|(index, _)| index) } else { None };
         let thread = (holder.is_taken() && queue.is_none()).then_some(holder.thread());
         let is_over =
             matches!(state, WaitState::Idle | WaitState::Withdrawn | WaitState::Satisfied { .. } | WaitState::Done);
