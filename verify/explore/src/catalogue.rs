@@ -48,6 +48,7 @@ pub fn all_programs() -> Vec<Program> {
         detached::waits(),
         detached::deaths(),
         detached::packets(),
+        detached::closed(),
         detached::timers(),
         ghosts::resumed(),
         ghosts::namesakes(),

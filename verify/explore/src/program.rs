@@ -446,6 +446,11 @@ pub fn collect_now() -> Call {
     call(Operation::Collect { poll: true })
 }
 
+/// Closes the queue of such waits.
+pub fn close_queue() -> Call {
+    call(Operation::CloseQueue)
+}
+
 /// Cancels such a wait.
 pub fn call_off(label: usize) -> Call {
     call(Operation::CallOff { label })

@@ -61,9 +61,18 @@ impl QueueSlot {
 
     /// Nobody falls asleep here any more who has not looked since.
     pub(crate) fn ring(&self) {
+        self.ring_as(Bell::rung);
+    }
+
+    /// The same, and the queue is being closed from now on.
+    pub(crate) fn ring_closed(&self) {
+        self.ring_as(Bell::closed);
+    }
+
+    fn ring_as(&self, next: impl Fn(Bell) -> Bell) {
         for _ in 0..RETRIES {
             let seen = self.bell();
-            if self.bell.0.compare_exchange(seen.0, seen.rung().0).is_ok() {
+            if self.bell.0.compare_exchange(seen.0, next(seen).0).is_ok() {
                 return;
             }
         }
@@ -118,6 +127,19 @@ impl QueueSlot {
 /// The part of a serial that counts.
 const SERIAL_MASK: u32 = (1 << SERIAL_BITS) - 1;
 
+/// What the slot of a queue says of the process that has it: each that has it says something else.
+fn holder_of(peer: u32, serial: u32) -> Holder {
+    Holder::new(peer, serial.into())
+}
+
+fn take_slot(slot: &QueueSlot, peer: u32) -> bool {
+    if slot.holder.load() != 0 {
+        return false;
+    }
+    let serial = slot.serial.fetch_add(1).wrapping_add(1) & SERIAL_MASK;
+    slot.holder.compare_exchange(0, holder_of(peer, serial).0).is_ok()
+}
+
 /// The group of a waiter slot.
 fn group_of(waiter: u32) -> usize {
     (waiter % QUEUE_GROUPS_USED) as usize
@@ -128,39 +150,34 @@ impl Arena {
     ///
     /// Errors: `Exhausted`.
     pub(crate) fn take_queue(&self, peer: u32) -> Result<Queue> {
-        let mine = Holder::new(peer, 0);
-        let take = |index| self.queue_slot(index).is_some_and(|slot| slot.holder.compare_exchange(0, mine.0).is_ok());
+        let take = |index| self.queue_slot(index).is_some_and(|slot| take_slot(slot, peer));
         let pool = self.queue_pool();
         let index = pool.find(take, |_| false).or_else(|| pool.search(take)).ok_or(Error::Exhausted)?;
         let slot = self.queue_slot(index).ok_or(Error::Corrupt)?;
-        let serial = slot.serial.load().wrapping_add(1) & SERIAL_MASK;
-        slot.serial.store(serial);
+        let queue = Queue { index, serial: Holder(slot.holder.load()).thread() as u32 };
         slot.timed.store(0);
+        slot.ring_as(Bell::opened);
         if !self.provide_packets(index) {
-            self.free_queue(Queue { index, serial }, peer);
+            self.free_queue(queue, peer);
             return Err(Error::Exhausted);
         }
         // I-packet-2
         let packets = self.packets(index).ok_or(Error::Corrupt)?;
-        while packets.take(serial)?.is_some() {}
-        Ok(Queue { index, serial })
+        while packets.take(queue.serial)?.is_some() {}
+        Ok(queue)
     }
 
     /// The queue, if it is one of the process with this index.
     pub(crate) fn queue_of(&self, queue: Queue, peer: u32) -> Option<&QueueSlot> {
-        self.queue_slot(queue.index)
-            .filter(|slot| slot.holder.load() == Holder::new(peer, 0).0 && slot.serial.load() == queue.serial)
+        self.queue_slot(queue.index).filter(|slot| slot.holder.load() == holder_of(peer, queue.serial).0)
     }
 
-    /// Gives back a queue of the process with this index.
+    /// Gives back a queue of the process with this index. Returns false if somebody was faster.
     pub(crate) fn free_queue(&self, queue: Queue, peer: u32) -> bool {
-        self.queue_of(queue, peer).is_some_and(|slot| self.free_queue_slot(queue.index, slot, peer))
-    }
-
-    fn free_queue_slot(&self, index: u32, slot: &QueueSlot, peer: u32) -> bool {
-        let freed = slot.holder.compare_exchange(Holder::new(peer, 0).0, 0).is_ok();
+        let mine = holder_of(peer, queue.serial);
+        let freed = self.queue_slot(queue.index).is_some_and(|slot| slot.holder.compare_exchange(mine.0, 0).is_ok());
         if freed {
-            self.queue_pool().hint(index);
+            self.queue_pool().hint(queue.index);
         }
         freed
     }
@@ -168,8 +185,10 @@ impl Arena {
     /// Gives back all queues of a dead process.
     pub(crate) fn bury_queues(&self, peer: u32) {
         for index in 0..self.queue_pool().used() {
-            if let Some(slot) = self.queue_slot(index) {
-                self.free_queue_slot(index, slot, peer);
+            let Some(slot) = self.queue_slot(index) else { continue };
+            let holder = Holder(slot.holder.load());
+            if holder.is_taken() && holder.peer() == peer {
+                self.free_queue(Queue { index, serial: holder.thread() as u32 }, peer);
             }
         }
     }

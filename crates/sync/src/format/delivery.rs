@@ -10,6 +10,7 @@ const WAITER: Bits = part(DELIVERED_TO, "waiter");
 const SILENT: u64 = part(BELL, "silent").flag();
 const LOOKED_AT: Bits = part(BELL, "looked_at");
 const RINGS: Bits = part(BELL, "rings");
+const CLOSED: u64 = part(BELL, "closed").flag();
 
 /// Owners of a queue are counted in this many bits.
 pub(crate) const SERIAL_BITS: u32 = SERIAL.width;
@@ -46,8 +47,23 @@ impl Bell {
         self.0 & SILENT != 0
     }
 
+    /// Its queue is being closed.
+    pub(crate) fn is_closed(self) -> bool {
+        self.0 & CLOSED != 0
+    }
+
     /// Once more.
     pub(crate) fn rung(self) -> Bell {
+        Bell(self.opened().0 | self.0 & CLOSED)
+    }
+
+    /// Once more, for a queue that is being closed.
+    pub(crate) fn closed(self) -> Bell {
+        Bell(self.opened().0 | CLOSED)
+    }
+
+    /// Once more, for a new queue.
+    pub(crate) fn opened(self) -> Bell {
         let rings = (self.0 >> RINGS.shift()).wrapping_add(1) & RINGS.mask();
         Bell(rings << RINGS.shift())
     }

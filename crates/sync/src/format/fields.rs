@@ -279,7 +279,8 @@ pub(crate) const PACKET: &[Bits] =
 pub(crate) const DELIVERED_TO: &[Bits] =
     &[bits("used", 0, 1), bits("queue", 1, 15), bits("serial", 16, 16), bits("waiter", 32, 32)];
 /// Where threads sleep for a delivery.
-pub(crate) const BELL: &[Bits] = &[bits("looked_at", 0, 29), bits("silent", 29, 1), bits("rings", 32, 32)];
+pub(crate) const BELL: &[Bits] =
+    &[bits("looked_at", 0, 29), bits("silent", 29, 1), bits("rings", 32, 31), bits("closed", 63, 1)];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];

@@ -170,7 +170,7 @@ pub struct Woken {
 pub struct QueueSlot {
     /// A thread that sleeps for a delivery sleeps on this word.
     pub bell: Line<Word64>,
-    /// The process that has the queue, like [`WaiterSlot::holder`], without a thread.
+    /// The process that has the queue, like [`WaiterSlot::holder`], with its serial in place of a thread.
     pub holder: Word64,
     /// Next hint of the pool.
     pub next_hint: Word32,

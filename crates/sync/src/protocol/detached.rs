@@ -39,6 +39,8 @@
 //! * I-detach-6: a thread that sleeps at the bell sleeps at most until the first of the timers is due for which waits of its queue stand, or
 //!   are about to. A thread that arms one rings before the turn takes effect, one that registers a wait before that stands; the first
 //!   thread that finds the bell rung wakes all others before it silences it. So a firing owes the queue no wake ([`super::timer`]).
+//! * I-detach-7: a queue is closed by one exchange of its bell, which rings. Whoever finds it closed wakes all: so nobody sleeps on although
+//!   the thread that closes it was stopped or killed. Any thread can go on closing it.
 //!
 //! # Order
 //! * O-deliver: a thread that delivers counts, then rings, then decides. A thread that takes reads the bell, then the counts, then the
@@ -46,8 +48,8 @@
 //!   kernel does not let it sleep. A packet is there before it is rung for.
 //! * O-free: who takes a result exchanges the waiter's word, then the holder; who has registered exchanges the holder, then reads the word.
 //!   So one of them gives the slot back, if the result was taken before the thread has returned.
-//! * O-closed: who closes a queue exchanges its holder, then looks at all slots, then rings; who registers a wait exchanges its word, then
-//!   reads the holder. So one of them ends the wait.
+//! * O-closed: who closes a queue exchanges its bell, then looks at all slots; who registers a wait exchanges its word, then reads the bell.
+//!   So one of them ends the wait.
 //!
 //! # Death, stop
 //! | after | what follows |
@@ -216,11 +218,13 @@ pub(crate) fn create(arena: &Arena) -> Result<Queue> {
 ///
 /// Errors: `Invalid` if it is none of this process.
 pub(crate) fn close(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<()> {
-    let own = Own::of(arena, queue)?;
+    let own = Own::of_any(arena, queue)?;
+    let mut will = own.will(waiter);
+    will.make();
     // O-closed
-    if !arena.free_queue(queue, own.peer) {
-        return Err(Error::Invalid);
-    }
+    own.slot.ring_closed();
+    own.wake_all();
+    will.forget();
     for index in 0..arena.waiter_pool().used() {
         waiter.budget.renew();
         if let Some((slot, seen)) = own.wait_in(index) {
@@ -228,9 +232,7 @@ pub(crate) fn close(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<()> 
             own.free(index, slot);
         }
     }
-    own.slot.ring();
-    own.wake_all();
-    Ok(())
+    if arena.free_queue(queue, own.peer) { Ok(()) } else { Err(Error::Invalid) }
 }
 
 /// Posts a packet.
@@ -394,8 +396,19 @@ struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// Errors: `Invalid` if it is none of this process.
+    /// Errors: `Invalid` if it is none of this process, or is being closed.
     fn of(arena: &'a Arena, queue: Queue) -> Result<Own<'a>> {
+        let own = Own::of_any(arena, queue)?;
+        if own.slot.bell().is_closed() {
+            // I-detach-7
+            own.wake_all();
+            return Err(Error::Invalid);
+        }
+        Ok(own)
+    }
+
+    /// Errors: `Invalid` if it is none of this process.
+    fn of_any(arena: &'a Arena, queue: Queue) -> Result<Own<'a>> {
         let peer = arena.known_peer().ok_or(Error::Invalid)?;
         let slot = arena.queue_of(queue, peer).ok_or(Error::Invalid)?;
         Ok(Own { arena, queue, slot, peer })
@@ -685,7 +698,7 @@ pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: De
     while waiter.budget.round() {
         // Somebody may have closed it meanwhile.
         let own = Own::of(arena, queue)?;
-        // O-deliver
+        // O-deliver: a bell that is closed after that is not silenced.
         let bell = own.slot.bell();
         if let Some(found) = own.take_one(waiter, &mut will)? {
             return Ok(found);
@@ -696,7 +709,7 @@ pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: De
             return own.take_one(waiter, &mut will)?.ok_or(Error::TimedOut);
         }
         let bell = if planted(Bug::SilencedLate) { own.slot.bell() } else { bell };
-        if bell.is_silent() || own.slot.silence(bell) {
+        if bell.is_silent() || !bell.is_closed() && own.slot.silence(bell) {
             will.make();
             // A bell that was rung and silenced since is another one: the timers may be others (I-detach-6).
             futex::wait_until_due(own.bell(), bell.silenced().futex(), deadline, due);

@@ -45,6 +45,13 @@ impl State {
             state
         };
         let taken = |outcome: &Outcome| self.with_outcome(thread, *outcome).without(label);
+        if self.queue_closed {
+            let refused = self.with_outcome(thread, Err(Error::Invalid)).without(label);
+            return match &self.threads[it].phase {
+                Phase::Finished(outcome) => vec![taken(outcome), refused],
+                _ => vec![refused],
+            };
+        }
         match &self.threads[it].phase {
             Phase::Running(_) if self.parked(it) => vec![waits()],
             Phase::Running(_) => vec![],
@@ -69,6 +76,9 @@ impl State {
             state
         });
         let results: Vec<State> = (0..self.registered_by.len()).filter_map(delivered).chain(packet).collect();
+        if self.queue_closed {
+            return results.into_iter().chain([self.with_outcome(thread, Err(Error::Invalid))]).collect();
+        }
         match results.is_empty() && deadline_passed && !self.is_late_for(&[thread]) {
             true => vec![self.with_outcome(thread, Err(Error::TimedOut))],
             false => results,
@@ -79,16 +89,51 @@ impl State {
     pub(super) fn called_off(&self, thread: ThreadId, label: usize) -> Vec<State> {
         let it = self.first_detached + label;
         let nothing = || self.with_outcome(thread, Err(Error::NoSuchObject));
-        vec![match &self.threads[it].phase {
+        if self.queue_closed && self.threads[it].phase != Phase::Idle {
+            return vec![nothing(), self.called_off_open(thread, label)];
+        }
+        vec![self.called_off_open(thread, label)]
+    }
+
+    fn called_off_open(&self, thread: ThreadId, label: usize) -> State {
+        let it = self.first_detached + label;
+        let nothing = || self.with_outcome(thread, Err(Error::NoSuchObject));
+        match &self.threads[it].phase {
             _ if !self.known[label] => nothing(),
             Phase::Running(_) => self.with_outcome(thread, Ok(Answer::Done)).without(label),
             Phase::Finished(outcome) => self.with_outcome(thread, *outcome).without(label),
             Phase::Idle => nothing(),
-        }]
+        }
+    }
+
+    /// What a call that closes the queue can do next: refuse others from now on, end one of the waits, or return.
+    pub(super) fn closes_queue(&self, thread: ThreadId) -> Vec<State> {
+        if !self.queue_closed {
+            let mut state = self.clone();
+            state.queue_closed = true;
+            state.packets.clear();
+            return vec![state];
+        }
+        let stands = |label: &usize| self.threads[self.first_detached + label].phase != Phase::Idle;
+        let standing: Vec<usize> = (0..self.registered_by.len()).filter(stands).collect();
+        let mut states: Vec<State> = standing.iter().map(|&label| self.clone().without(label)).collect();
+        // A call that is registering one ends that itself.
+        let is_registering =
+            |&label: &usize| self.registered_by[label].is_some_and(|by| self.is_registering(by, label));
+        if standing.iter().all(is_registering) {
+            let mut state =
+                self.with_outcome(thread, if self.queue_freed { Err(Error::Invalid) } else { Ok(Answer::Done) });
+            state.queue_freed = true;
+            states.push(state);
+        }
+        states
     }
 
     /// Posts a packet.
     pub(super) fn post(&mut self, key: usize) -> Outcome {
+        if self.queue_closed {
+            return Err(Error::Invalid);
+        }
         if self.packets.len() == self.packets_most {
             return Err(Error::Exhausted);
         }
@@ -103,7 +148,9 @@ impl State {
         };
         let has_result = |it: &Thread| matches!(it.phase, Phase::Finished(Ok(_)));
         threads.iter().any(collects)
-            && (!self.packets.is_empty() || self.threads[self.first_detached..].iter().any(has_result))
+            && (self.queue_closed
+                || !self.packets.is_empty()
+                || self.threads[self.first_detached..].iter().any(has_result))
     }
 
     /// Returns true if a thread collects.
@@ -149,7 +196,10 @@ impl State {
     /// The thread has died: what it has not taken, or called off, it does not.
     pub(super) fn end_detached_call(&mut self, thread: ThreadId) {
         let Phase::Running(Running { operation, .. }) = &self.threads[thread].phase else { return };
-        if matches!(operation, Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. }) {
+        if matches!(
+            operation,
+            Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } | Operation::CloseQueue
+        ) {
             self.threads[thread].phase = Phase::Idle;
         }
     }

@@ -44,6 +44,8 @@
 //! * A wait without a thread ([`State::with_detached`]) joins its queues like another one, and the call that registers it returns when it
 //!   stands in all of them, or is satisfied. Its result is taken once: by the call itself, by one that collects, or by one that calls
 //!   the wait off. If the thread dies during the call, the wait may stand, or not. The waits of a process end with it.
+//! * A queue that is being closed refuses operations, its waits end one after the other, and what was delivered is lost. A call that
+//!   registers a wait beside that is refused, or satisfied at once.
 //! * Packets that are posted to the queue of such waits are taken in their order, beside the results. A post is refused if as many wait
 //!   as there is room for. Timers for which such waits stand fire before a thread finds that there is no result.
 //! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
@@ -153,6 +155,9 @@ pub struct State {
     /// The keys of the packets that wait in the queue of the waits without a thread, and how many can.
     packets: Vec<usize>,
     packets_most: usize,
+    /// The queue is being closed, or was.
+    queue_closed: bool,
+    queue_freed: bool,
 }
 
 impl State {
@@ -172,6 +177,8 @@ impl State {
             known: Vec::new(),
             packets: Vec::new(),
             packets_most: 0,
+            queue_closed: false,
+            queue_freed: false,
         }
     }
 
@@ -249,6 +256,7 @@ impl State {
             &Operation::Detach { label, .. } => next.extend(self.detached_steps(thread, label)),
             Operation::Collect { .. } => next.extend(self.collected(thread, running.deadline_passed)),
             &Operation::CallOff { label } => next.extend(self.called_off(thread, label)),
+            Operation::CloseQueue => next.extend(self.closes_queue(thread)),
             &Operation::BuryThread { thread: dead } | &Operation::BuryProcess { thread: dead } => {
                 next.extend(self.buried(dead).into_iter().map(|mut state| {
                     let alive = !state.threads[dead].dead;
@@ -661,6 +669,7 @@ impl State {
             | Operation::Detach { .. }
             | Operation::Collect { .. }
             | Operation::CallOff { .. }
+            | Operation::CloseQueue
             | Operation::BuryThread { .. }
             | Operation::BuryProcess { .. } => {
                 unreachable!("in `steps`")

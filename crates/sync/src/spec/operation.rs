@@ -119,6 +119,8 @@ pub enum Operation {
     CallOff {
         label: usize,
     },
+    /// Closes the queue of these waits.
+    CloseQueue,
 }
 
 impl Operation {
@@ -173,7 +175,7 @@ impl Operation {
             Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => (None, None),
             Operation::BuryThread { .. } | Operation::BuryProcess { .. } => (None, None),
             Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => (None, None),
-            Operation::Post { .. } => (None, None),
+            Operation::Post { .. } | Operation::CloseQueue => (None, None),
         };
         one.into_iter().chain(wait.into_iter().flat_map(|wait| wait.objects.iter_mut().chain(&mut wait.alert)))
     }

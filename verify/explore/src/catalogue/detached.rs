@@ -3,8 +3,8 @@
 
 use super::poll;
 use crate::program::{
-    Call, Program, all, any, arm, armed, auto, call_off, cancel, close, collect, collect_now, detached, kill, manual,
-    mutex, pass, post, pulse, rel, sem, set, timer, unlock,
+    Call, Program, all, any, arm, armed, auto, call_off, cancel, close, close_queue, collect, collect_now, detached,
+    kill, manual, mutex, pass, post, pulse, rel, sem, set, timer, unlock,
 };
 
 /// When the timers of these programs are due.
@@ -68,6 +68,22 @@ pub(super) fn waits() -> Vec<Program> {
         Program::new("detached-again", &[no.clone()], &[&[wait(), collect(), wait(), collect()], &[set(0), set(0)]]),
     ];
     programs.into_iter().map(|program| program.with_detached(3)).collect()
+}
+
+pub(super) fn closed() -> Vec<Program> {
+    let no = auto(false);
+    let programs = vec![
+        Program::new("queue-closed", &[no.clone()], &[&[wait(), close_queue(), super::poll(&[0])], &[set(0)]]),
+        Program::new("queue-closed-there", &[no.clone()], &[&[wait()], &[close_queue()], &[set(0)]]),
+        Program::new("queue-closed-taken", &[no.clone()], &[&[wait()], &[close_queue()], &[set(0)], &[collect()]]),
+        Program::new("queue-closed-off", &[no.clone()], &[&[wait(), call_off(0)], &[close_queue()]]),
+        Program::new("queue-closed-post", &[], &[&[post(5)], &[close_queue()], &[collect()]]),
+        Program::new("queue-closed-sleeps", &[], &[&[collect()], &[collect()], &[close_queue()]]),
+        Program::new("dead-queue-closes", &[], &[&[collect()], &[collect()], &[close_queue()], &[post(5)]]).mortal(2),
+        Program::new("dead-queue-closes-wait", &[no], &[&[wait(), close_queue()], &[close_queue()], &[set(0)]])
+            .mortal(1),
+    ];
+    programs.into_iter().map(|program| program.with_detached(2)).collect()
 }
 
 pub(super) fn packets() -> Vec<Program> {

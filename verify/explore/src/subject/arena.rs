@@ -183,6 +183,10 @@ impl ArenaSubject {
                     })
                 })
             }
+            Operation::CloseQueue => self.queue.get().ok_or(Error::Invalid).and_then(|queue| {
+                self.arena.queue_close(waiter, queue)?;
+                Ok(Answer::Done)
+            }),
             Operation::Post { key } => self.queue.get().ok_or(Error::Invalid).and_then(|queue| {
                 self.arena.post(waiter, queue, key as u64)?;
                 Ok(Answer::Done)
@@ -435,7 +439,11 @@ pub fn perform(
             unreachable!("programs create their objects before they begin")
         }
         Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => unreachable!("see `by_name`"),
-        Operation::Detach { .. } | Operation::Post { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => {
+        Operation::Detach { .. }
+        | Operation::Post { .. }
+        | Operation::Collect { .. }
+        | Operation::CallOff { .. }
+        | Operation::CloseQueue => {
             unreachable!("see `detached`")
         }
         Operation::BuryThread { .. } | Operation::BuryProcess { .. } => unreachable!("a supervisor's, see `bury`"),
