@@ -245,6 +245,62 @@ const EQUIVALENT: &[Equivalent] = &[
     },
     Equivalent {
         accesses: &[
+            ("queues::announce", None),
+            ("queues::posted: let posted", Some("load: acquire")),
+            ("queues::silence", None),
+            ("queues::ring_as", Some("refused exchange: relaxed")),
+        ],
+        why: "a thread that announces rings after it has counted, and one that looks for results has acquired the bell before it reads the \
+              counts; it silences the bell by an exchange, which refuses an old one, and nothing is passed on with that",
+    },
+    Equivalent {
+        accesses: &[
+            ("queues::posted: let first", None),
+            ("queues::posted: (self.seen", None),
+            ("queues::turns", None),
+            ("queues::is_turn_of_results", None),
+            ("queues::took", None),
+        ],
+        why: "where a thread begins to look is right whatever it is; and whoever has noted a count has looked at all that was announced \
+              by then, which others need not see",
+    },
+    Equivalent {
+        accesses: &[("queues::queue_of", None), ("queues::free_queue", None)],
+        why: "each process that gets a queue has a holder of its own there: a thread knows its queue from one that has seen this holder; that \
+              it is closed, the bell says before",
+    },
+    Equivalent {
+        accesses: &[
+            ("detached::has", None),
+            ("detached::is_of_the_dead", None),
+            ("detached::listed", None),
+            ("detached::of_any", None),
+            ("detached::of_detached", None),
+            ("detached::take_result", None),
+            ("detached::cancel", None),
+            ("detached::free", None),
+        ],
+        why: "who reads of which wait a slot is has loaded the waiter's word before, which was exchanged after all that was written, or was \
+              told the number of the wait; what it does then is an exchange of that word, which refuses another wait, or comes after one",
+    },
+    Equivalent {
+        accesses: &[("detached::earliest_due", None)],
+        why: "a thread that registers a wait for a timer rings after it has marked the queue; one that is about to sleep has acquired the bell \
+              before, or does not sleep",
+    },
+    Equivalent {
+        accesses: &[
+            ("packets::has_some", None),
+            ("packets::head_passes", None),
+            ("packets::tail_passes", None),
+            ("packets::post", None),
+            ("packets::take", None),
+        ],
+        why: "a cell says in which round it is: who has read an old counter, or an old cell, is refused by an exchange, or finds nothing that was \
+              rung for before it has read the bell",
+    },
+    Equivalent {
+        accesses: &[
             ("liveness::lineage", None),
             ("protection::page_size", None),
             ("mod::spins", None),
