@@ -209,7 +209,11 @@ fn is_of_dead_process(arena: &Arena, peer: u32) -> bool {
 ///
 /// Errors: `Exhausted`.
 pub(crate) fn create(arena: &Arena) -> Result<Queue> {
-    arena.take_queue(arena.peer(bury)?)
+    let peer = arena.peer(bury)?;
+    arena.take_queue(peer).or_else(|_| {
+        arena.bury_owners_of_queues(bury);
+        arena.take_queue(peer)
+    })
 }
 
 /// Cancels what waits for this queue, drops what was delivered, and gives it back.
