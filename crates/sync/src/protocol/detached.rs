@@ -371,12 +371,12 @@ impl<'a> Registering<'a> {
         if !self.has_timers {
             return epoch.detach();
         }
-        // I-detach-6: who looks now finds the wait also before it stands.
+        // I-detach-6: who looks now finds the wait also before it stands. The will of this thread names its own word still, so the wake is
+        // sent before the wait stands, too.
         self.own.slot.timed.store(1);
         self.own.slot.ring();
-        let stands = epoch.detach();
         futex::wake(self.own.bell(), 1);
-        stands
+        epoch.detach()
     }
 
     /// It was decided before it was detached, or disturbed.
