@@ -649,7 +649,7 @@ struct Will<'a> {
 
 impl Will<'_> {
     fn make(&mut self) {
-        if self.owed.is_none() {
+        if self.owed.is_none() && !planted(Bug::TakerUnwilled) {
             self.owed = Some(self.head.owe(self.queue.bell.0.futex_address()));
         }
     }
