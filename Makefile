@@ -276,6 +276,8 @@ test-crash: tools       ## Kill and stop processes at every instruction of every
 	$(CARGO) build --release --locked $(VERIFY) -p ntux-adversary
 	$(VERIFY_DIR)/release/ntux-adversary crash --pairs $(PAIRS) --processes 0
 	$(VERIFY_DIR)/release/ntux-adversary crash --random 20000 --processes 0
+	RUSTFLAGS="--cfg ntux_planted $(RUSTFLAGS)" $(CARGO) test --release --locked $(VERIFY) --target-dir $(VERIFY_DIR)/planted \
+		-p ntux-adversary --test crash -- a_will_that
 	$(VERIFY_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
 	$(VERIFY_DIR)/release/ntux-adversary domain --kills 100000
 

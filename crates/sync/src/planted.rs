@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Planted bugs: each breaks one rule of the protocol, to show that the model checker catches it.
 //!
-//! They exist only in the configuration `ntux_explore`; otherwise [`planted`] is `false` at compile time. A bug that takes more than one
+//! They exist only in the configuration `ntux_explore`, and in `ntux_planted`, which is what ships beside that, for the harness that kills
+//! processes; otherwise [`planted`] is `false` at compile time. A bug that takes more than one
 //! condition is not in this text: `verify/explored` applies it (`verify/planted`).
 
 /// One broken rule. The names are those of `docs/internals/protocol.md`.
@@ -152,8 +153,12 @@ pub enum Bug {
     SlotsBefore,
     /// I-detach-5: a result counts as taken whoever was faster.
     TakenTwice,
+    /// I-detach-2: the will of who decides a detached wait names the word of the wait, at which nobody sleeps.
+    DeliveryUnwilled,
+    /// A thread that was woken to take a result has made no will.
+    TakerUnwilled,
     /// A supervisor frees the place of a dead thread without ending its wait.
     BuryOpen,
 }
 
-ntux_platform::planted!();
+ntux_platform::planted!(any(ntux_explore, ntux_planted));

@@ -422,3 +422,20 @@ fn onlookers_see_what_waits_and_what_was_delivered() {
     arena.collect(&waiter, queue, Deadline::NOW).unwrap();
     assert_eq!(seen(), None);
 }
+
+#[test]
+fn queues_of_a_dead_process_can_be_had_again() {
+    let arena = arena();
+    // SAFETY: the child calls nothing but the arena's functions, which take no lock, and ends at once.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        while arena.queue_create().is_ok() {}
+        // SAFETY: it ends the process.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: `status` is a valid place for the answer.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    assert!(arena.queue_create().is_ok(), "all were the dead one's");
+}

@@ -158,3 +158,36 @@ fn a_wake_that_dies_with_its_signaler_is_found() {
         assert!(found.contains("was granted its wait and does not wake") && found.contains("Killed after"), "{found}");
     }
 }
+
+/// Each of these operations leaves somebody asleep if the kernel wakes nobody for the dead: who signals, who posts a packet, and who was
+/// woken to take a result.
+#[test]
+fn a_result_that_nobody_is_woken_for_is_found() {
+    for scenario in ["detached-set-one-takes", "detached-post", "detached-take-before", "detached-take-packet-before"] {
+        let output = crash(&["--slice", "--patience", "1", "--only", scenario], &[("NTUX_WITHOUT", "robust_list")]);
+        if could_run(&output) {
+            let found = text(&output);
+            assert!(!output.status.success(), "{scenario}: {found}");
+            assert!(found.contains("sleeps, although the bell was rung") && found.contains("Killed after"), "{found}");
+        }
+    }
+}
+
+/// Bugs in the core itself.
+#[cfg(ntux_planted)]
+#[test]
+fn a_will_that_names_no_bell_is_found() {
+    for (bug, scenario) in [
+        ("delivery-unwilled", "detached-set-one-takes"),
+        ("delivery-unwilled", "detached-set-all"),
+        ("taker-unwilled", "detached-take-before"),
+        ("taker-unwilled", "detached-post"),
+    ] {
+        let output = crash(&["--slice", "--patience", "1", "--bug", bug, "--only", scenario], &[]);
+        if could_run(&output) {
+            let found = text(&output);
+            assert!(!output.status.success(), "{bug}, {scenario}: {found}");
+            assert!(found.contains("sleeps, although the bell was rung") && found.contains("Killed after"), "{found}");
+        }
+    }
+}

@@ -14,6 +14,7 @@
 use ntux_platform::atomic::Word32;
 
 use super::Arena;
+use super::peers::{Burial, LivenessCache};
 use super::pool::Pool;
 use crate::format::delivery::{Bell, SERIAL_BITS};
 use crate::format::holder::Holder;
@@ -189,6 +190,19 @@ impl Arena {
             let holder = Holder(slot.holder.load());
             if holder.is_taken() && holder.peer() == peer {
                 self.free_queue(Queue { index, serial: holder.thread() as u32 }, peer);
+            }
+        }
+    }
+
+    /// Returns everything that dead processes owned which have queues. `bury`: as in [`Arena::peer`].
+    pub(crate) fn bury_owners_of_queues(&self, bury: Burial) {
+        let cache = LivenessCache::new(self);
+        for index in 0..self.queue_pool().used() {
+            let holder = self.queue_slot(index).map(|slot| Holder(slot.holder.load()));
+            let dead = holder.filter(|holder| holder.is_taken() && cache.is_peer_dead(holder.peer()));
+            if let Some(process) = dead.and_then(|holder| self.process(holder.peer())) {
+                // It refuses if another process has the number by now, and leaves the queue to whoever takes the dead one's place.
+                let _ = self.bury_dead(process.pid, bury);
             }
         }
     }

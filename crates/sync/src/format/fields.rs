@@ -160,6 +160,7 @@ pub(crate) const fn add_to(hash: Hash) -> Hash {
         .add_fields(NAME_GROUP_FIELDS)
         .add_fields(TEXT_FIELDS)
         .add_fields(SCHEDULE_FIELDS)
+        .add_fields(QUEUE_FIELDS)
         .add_fields(PACKET_FIELDS)
 }
 

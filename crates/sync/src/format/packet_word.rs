@@ -15,6 +15,11 @@ const ROUND: Bits = part(PACKET, "round");
 pub(crate) struct PacketWord(pub Pair);
 
 impl PacketWord {
+    /// A cell without a packet, in this round.
+    pub(crate) fn empty_in(round: u64) -> PacketWord {
+        PacketWord(Pair { low: (round & ROUND.mask()) << ROUND.shift(), high: 0 })
+    }
+
     /// What the packet means to who takes it.
     pub(crate) fn key(self) -> u64 {
         self.0.high
@@ -42,7 +47,7 @@ impl PacketWord {
 
     /// Without one, in the next round.
     pub(crate) fn emptied(self) -> PacketWord {
-        PacketWord(Pair { low: PacketWord::round_after(self.round()) << ROUND.shift(), high: 0 })
+        PacketWord::empty_in(PacketWord::round_after(self.round()))
     }
 
     /// The round of a cell with this place.

@@ -392,7 +392,8 @@ impl<'a> Wake<'a> {
         let now_ns = if cfg!(ntux_explore) { 0 } else { monotonic_ns() };
         let will = (!wakes_itself).then(|| {
             let robust = waiter.robust();
-            (robust, robust.owe(bell_of(slot, destination)))
+            let named = destination.filter(|_| !planted(Bug::DeliveryUnwilled));
+            (robust, robust.owe(bell_of(slot, named)))
         });
         Wake { will, now_ns, destination }
     }

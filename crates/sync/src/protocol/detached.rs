@@ -211,7 +211,11 @@ fn is_of_dead_process(arena: &Arena, peer: u32) -> bool {
 ///
 /// Errors: `Exhausted`.
 pub(crate) fn create(arena: &Arena) -> Result<Queue> {
-    arena.take_queue(arena.peer(bury)?)
+    let peer = arena.peer(bury)?;
+    arena.take_queue(peer).or_else(|_| {
+        arena.bury_owners_of_queues(bury);
+        arena.take_queue(peer)
+    })
 }
 
 /// Cancels what waits for this queue, drops what was delivered, and gives it back.
@@ -369,12 +373,12 @@ impl<'a> Registering<'a> {
         if !self.has_timers {
             return epoch.detach();
         }
-        // I-detach-6: who looks now finds the wait also before it stands.
+        // I-detach-6: who looks now finds the wait also before it stands. The will of this thread names its own word still, so the wake is
+        // sent before the wait stands, too.
         self.own.slot.timed.store(1);
         self.own.slot.ring();
-        let stands = epoch.detach();
         futex::wake(self.own.bell(), 1);
-        stands
+        epoch.detach()
     }
 
     /// It was decided before it was detached, or disturbed.
@@ -658,7 +662,7 @@ struct Will<'a> {
 
 impl Will<'_> {
     fn make(&mut self) {
-        if self.owed.is_none() {
+        if self.owed.is_none() && !planted(Bug::TakerUnwilled) {
             self.owed = Some(self.head.owe(self.queue.bell.0.futex_address()));
         }
     }

@@ -153,6 +153,21 @@ impl State {
                 || self.threads[self.first_detached..].iter().any(has_result))
     }
 
+    /// The threads of the model that stand for waits without a thread.
+    pub fn without_a_thread(&self) -> std::ops::Range<ThreadId> {
+        self.first_detached..self.threads.len()
+    }
+
+    /// How many waits without a thread have begun, and not ended: they were not called off, nobody has taken their results, and their
+    /// processes live. And how many of these have a result.
+    pub fn detached(&self) -> (usize, usize) {
+        let is_gone = |by: &ThreadId| self.threads[*by].dead && self.processes.contains(by);
+        let waits = self.threads[self.first_detached..].iter().zip(&self.registered_by);
+        let living = waits.filter(|(it, by)| it.phase != Phase::Idle && !by.as_ref().is_some_and(is_gone));
+        let results = living.clone().filter(|(it, _)| matches!(it.phase, Phase::Finished(_)));
+        (living.count(), results.count())
+    }
+
     /// Returns true if a thread collects.
     pub fn collects(&self, thread: ThreadId) -> bool {
         matches!(self.threads[thread].phase, Phase::Running(Running { operation: Operation::Collect { .. }, .. }))

@@ -8,8 +8,8 @@ use std::time::Duration;
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::clock::{self, Deadline};
 use ntux_platform::futex;
-use ntux_sync::Object;
 use ntux_sync::spec::Outcome;
+use ntux_sync::{Object, Queue, Registration};
 
 use super::operation::Operation;
 use ntux_testkit::child::shared;
@@ -18,6 +18,8 @@ use ntux_testkit::child::shared;
 pub const OBJECTS: usize = 16;
 /// Threads that take orders, victims included.
 pub const MAILBOXES: usize = 16;
+/// Waits without a thread that a scenario can name.
+pub const LABELS: usize = 3;
 
 /// The shared memory. Zero bytes are a valid one.
 #[repr(C)]
@@ -25,6 +27,11 @@ pub struct Board {
     /// What the numbers in an [`Operation`] mean.
     objects: [Word64; OBJECTS],
     mailboxes: [Mailbox; MAILBOXES],
+    /// The queue of the scenario, and its waits without a thread.
+    queue: UnsafeCell<Option<Queue>>,
+    registrations: [UnsafeCell<Option<Registration>>; LABELS],
+    /// A thread that is traced, once it is ready; the largest number if it may not be traced.
+    pub traced: Word32,
     /// For the planted lock: held or not.
     pub lock: Word32,
     /// What the planted lock guards.
@@ -50,6 +57,10 @@ pub struct Mailbox {
 // operation before it raises `ordered` and reads the outcome after it has seen `done`; the thread does the reverse.
 unsafe impl Sync for Mailbox {}
 
+// SAFETY: the cells of the queue and its waits are written by one thread while it does what it was ordered, and read by threads that
+// are ordered something later.
+unsafe impl Sync for Board {}
+
 impl Board {
     /// Maps a fresh one, for this process and those that it forks. Never unmapped.
     pub fn map() -> io::Result<&'static Board> {
@@ -62,6 +73,7 @@ impl Board {
                 mailbox.outcome.get().write(None);
             }
         }
+        board.forget_queue();
         Ok(board)
     }
 
@@ -73,6 +85,37 @@ impl Board {
     /// Says what `number` means from now on.
     pub fn name(&self, number: usize, object: Object) {
         self.objects[number].store(object.0);
+    }
+
+    /// The queue of the scenario.
+    pub fn queue(&self) -> Option<Queue> {
+        // SAFETY: it was written before this thread got its order.
+        unsafe { self.queue.get().read() }
+    }
+
+    /// Says which queue it is.
+    pub fn name_queue(&self, queue: Queue) {
+        // SAFETY: nobody else does anything with it meanwhile.
+        unsafe { self.queue.get().write(Some(queue)) };
+    }
+
+    /// The wait without a thread that a scenario calls `label`.
+    pub fn registration(&self, label: u8) -> Option<Registration> {
+        // SAFETY: as with the queue.
+        unsafe { self.registrations[usize::from(label)].get().read() }
+    }
+
+    /// Says which one `label` means from now on.
+    pub fn name_registration(&self, label: u8, registration: Option<Registration>) {
+        // SAFETY: as with the queue.
+        unsafe { self.registrations[usize::from(label)].get().write(registration) };
+    }
+
+    /// There is no queue, and nobody may be using one.
+    pub fn forget_queue(&self) {
+        // SAFETY: the caller says that nobody uses it.
+        unsafe { self.queue.get().write(None) };
+        (0..LABELS as u8).for_each(|label| self.name_registration(label, None));
     }
 
     /// The mailbox of a thread.
@@ -102,6 +145,11 @@ impl Mailbox {
     /// As the core knows that thread.
     pub fn number(&self) -> u64 {
         self.number.load()
+    }
+
+    /// Returns true if a thread that sleeps on this address waits for its next order.
+    pub fn is_at(&self, address_of_futex: u64) -> bool {
+        address(&self.ordered) as u64 == address_of_futex
     }
 
     /// Orders an operation. The one before must be done.

@@ -191,9 +191,10 @@ impl Play<'_> {
         waiters.filter(is_one).map(|waiter| waiter.index).collect()
     }
 
-    /// By the kernel's account.
+    /// By the kernel's account. (A thread that sleeps at the bell of a queue has no wait.)
     fn is_owed(&self, waiter: &WaiterView) -> bool {
-        self.sleep_of(waiter) == FutexWait::Owed
+        let is_at_a_bell = self.sleeper_at(waiter).is_some_and(|actor| self.takes(actor));
+        !is_at_a_bell && self.sleep_of(waiter) == FutexWait::Owed
     }
 
     fn sleep_of(&self, waiter: &WaiterView) -> FutexWait {
@@ -240,9 +241,19 @@ impl Play<'_> {
 
     fn waits_for_all(&self, waiter: Option<&WaiterView>) -> bool {
         let Some(waiter) = waiter else { return false };
+        if waiter.thread == Some(0) {
+            let waits = self.scenario.delivery.map_or(&[][..], |delivery| delivery.waits);
+            let registered = waits.iter().any(|wait| wait.all);
+            let registers =
+                self.victims.iter().any(|victim| matches!(victim.operation, Operation::Detach(_, wait) if wait.all));
+            return registered || registers;
+        }
         let wait = match (self.sleeper_at(waiter), self.victim_at(waiter)) {
             (Some(actor), _) => self.scenario.sleepers.get(actor - SLEEPERS.start),
-            (None, Some(victim)) => self.victims[victim].operation.wait(),
+            (None, Some(victim)) => match &self.victims[victim].operation {
+                Operation::Wait(wait) | Operation::Detach(_, wait) => Some(wait),
+                _ => None,
+            },
             (None, None) => None,
         };
         wait.is_some_and(|wait| wait.all)

@@ -10,7 +10,9 @@ use std::collections::BTreeSet;
 use ntux_sync::New;
 use ntux_sync::spec::{self, Event, Mutex, Outcome, Semaphore, State, Timer, Value};
 
+use super::board::LABELS;
 use super::operation::{LONG_AGO, Operation, Until};
+use super::stage::THREADS;
 
 /// The states that explain what was seen.
 pub struct Judge {
@@ -22,13 +24,23 @@ pub struct Judge {
 struct Pending {
     thread: usize,
     is_wait: bool,
+    is_signal: bool,
     has_deadline: bool,
 }
 
 impl Judge {
-    /// These objects, and so many idle threads.
-    pub fn new(objects: &[New], threads: usize) -> Judge {
-        let mut state = State::new(threads);
+    /// These objects, and idle threads.
+    pub fn new(objects: &[New]) -> Judge {
+        Judge::of(State::new(THREADS), objects)
+    }
+
+    /// The same with waits without a thread. `process`: the thread that is a process of its own, if its waits end with it.
+    pub fn with_detached(objects: &[New], process: Option<usize>) -> Judge {
+        let state = State::new(THREADS + LABELS).with_detached(LABELS, LABELS);
+        Judge::of(process.into_iter().fold(state, State::with_process), objects)
+    }
+
+    fn of(mut state: State, objects: &[New]) -> Judge {
         for object in objects {
             state.add(match *object {
                 New::Semaphore { count, max } => Value::Semaphore(Semaphore { count, max }),
@@ -44,11 +56,49 @@ impl Judge {
 
     /// A thread begins an operation that may stop half-way.
     pub fn begin(&mut self, thread: usize, operation: Operation) {
+        if operation == Operation::QueueClose {
+            return self.begin_to_close();
+        }
         let Some(model) = operation.in_model() else { return };
         let wait = operation.wait();
         let has_deadline = wait.is_some_and(|wait| matches!(wait.until, Until::Milliseconds(_)));
         self.each(|state| state.invoke(thread, model.clone()));
-        self.pending.push(Pending { thread, is_wait: wait.is_some(), has_deadline });
+        let is_signal = operation.is_signal();
+        self.pending.push(Pending { thread, is_wait: wait.is_some(), is_signal, has_deadline });
+    }
+
+    /// A queue is about to be closed: each wait is called off at some time, and its result dropped.
+    fn begin_to_close(&mut self) {
+        for label in 0..LABELS {
+            let thread = THREADS + label;
+            self.each(|state| state.invoke(thread, spec::Operation::CallOff { label }));
+            self.pending.push(Pending { thread, is_wait: false, is_signal: false, has_deadline: false });
+        }
+    }
+
+    /// The queue is closed. False if the model does not allow that.
+    pub fn closed(&mut self) -> bool {
+        self.drift();
+        self.states.retain(|state| (0..LABELS).all(|label| state.outcome(THREADS + label).is_some()));
+        self.stop_to_close();
+        !self.states.is_empty()
+    }
+
+    fn stop_to_close(&mut self) {
+        let before = self.pending.len();
+        self.pending.retain(|pending| pending.thread < THREADS);
+        if self.pending.len() < before {
+            self.each(|state| (0..LABELS).for_each(|label| state.retire(THREADS + label)));
+        }
+    }
+
+    /// A thread is gone, where waits without a thread are: one that it was registering may stand, or not. If it was a process of its own,
+    /// its waits are gone with it.
+    pub fn dies(&mut self, thread: usize) {
+        self.drift();
+        self.states = std::mem::take(&mut self.states).into_iter().flat_map(|state| state.die(thread)).collect();
+        self.pending.retain(|pending| pending.thread != thread || pending.is_signal);
+        self.stop_to_close();
     }
 
     /// A thread is gone. Its unfinished operation does not happen any more if it is a wait, and if such waits end.
@@ -72,9 +122,13 @@ impl Judge {
 
     /// A thread has performed an operation from beginning to end. False if the model does not allow what it answered.
     pub fn call(&mut self, thread: usize, operation: Operation, outcome: Outcome) -> bool {
+        if operation == Operation::QueueClose && outcome.is_ok() {
+            self.begin_to_close();
+            return self.closed();
+        }
         let Some(model) = operation.in_model() else { return outcome.is_ok() };
         self.each(|state| state.invoke(thread, model.clone()));
-        self.pending.push(Pending { thread, is_wait: false, has_deadline: false });
+        self.pending.push(Pending { thread, is_wait: false, is_signal: true, has_deadline: false });
         self.returned(thread, outcome)
     }
 
@@ -90,7 +144,28 @@ impl Judge {
     /// A thread was seen asleep: its operation has not ended.
     pub fn sleeps(&mut self, thread: usize) -> bool {
         self.drift();
-        self.states.retain(|state| state.outcome(thread).is_none() && state.parked(thread));
+        self.states.retain(|state| sleeps(state, thread));
+        !self.states.is_empty()
+    }
+
+    /// Returns true if a thread may be asleep.
+    pub fn may_sleep(&mut self, thread: usize) -> bool {
+        self.any_state(|state| sleeps(state, thread))
+    }
+
+    /// Returns true if a thread may be owed a result that it sleeps for.
+    pub fn may_be_owed(&mut self, thread: usize) -> bool {
+        self.any_state(|state| state.owes_result_to(&[thread]))
+    }
+
+    /// So many waits without a thread were seen that have not ended, and results of at least so many of them. False if the model does not
+    /// allow that.
+    pub fn are_detached(&mut self, count: usize, results: usize) -> bool {
+        self.drift();
+        self.states.retain(|state| {
+            let (detached, satisfied) = state.detached();
+            detached == count && satisfied >= results
+        });
         !self.states.is_empty()
     }
 
@@ -121,7 +196,16 @@ impl Judge {
                 }
                 open.extend(next.into_iter().filter(|state| self.states.insert(state.clone())));
             }
+            for thread in state.without_a_thread() {
+                open.extend(state.steps(thread).into_iter().filter(|state| self.states.insert(state.clone())));
+            }
             open.extend(state.fires().into_iter().filter(|state| self.states.insert(state.clone())));
         }
     }
+}
+
+/// Returns true if this thread has nothing to do but sleep.
+fn sleeps(state: &State, thread: usize) -> bool {
+    let takes = state.collects(thread) && !state.owes_result_to(&[thread]);
+    state.outcome(thread).is_none() && (state.parked(thread) || takes)
 }

@@ -9,11 +9,14 @@ use std::collections::HashSet;
 use std::os::fd::AsFd;
 
 use ntux_sync::Object;
-use ntux_sync::inspect::{Claim, Life, ObjectView, Presence, Snapshot, Standing, Value, View, WaitState, WaitView};
+use ntux_sync::inspect::{
+    Claim, Life, ObjectView, Presence, Snapshot, Standing, Value, View, WaitState, WaitView, WaiterView,
+};
 use ntux_sync::spec::{self, Semaphore};
 
 use super::judge::Judge;
-use super::play::{Play, Result, wrong};
+use super::operation::Operation;
+use super::play::{Play, Result, Victim, wrong};
 use super::stage::SLEEPERS;
 
 /// How the onlooker looks.
@@ -53,9 +56,35 @@ impl Play<'_> {
             return wrong(format!("an onlooker sees {seen:?}, which the model does not allow"));
         }
         for actor in self.asleep.clone() {
-            self.look_at_sleeper(&snapshot, actor)?;
+            if !self.takes(actor) {
+                self.look_at_sleeper(&snapshot, actor)?;
+            }
         }
+        self.look_at_detached(&snapshot)?;
         self.find(&snapshot)
+    }
+
+    /// Waits without a thread of living processes are there, or have ended, as the model says. (One that a victim was registering may be in a
+    /// place that still has its name.)
+    pub(super) fn look_at_detached(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let registers = |victim: &Victim| matches!(victim.operation, Operation::Detach(..));
+        let stands = |victim: &Victim| !victim.is_over;
+        if self.scenario.delivery.is_none() || self.victims.iter().any(|victim| registers(victim) || stands(victim)) {
+            return Ok(());
+        }
+        let is_there = |waiter: &&WaiterView| {
+            let is_alive = snapshot.peer(waiter.peer).is_some_and(|peer| peer.presence == Presence::Alive);
+            let goes_on = matches!(waiter.state, WaitState::Waiting | WaitState::Satisfied { .. });
+            waiter.thread == Some(0) && is_alive && goes_on
+        };
+        let seen: Vec<_> = snapshot.waiters.iter().filter(is_there).collect();
+        let results = seen.iter().filter(|waiter| waiter.state != WaitState::Waiting).count();
+        match self.judge.are_detached(seen.len(), results) {
+            true => Ok(()),
+            false => wrong(format!(
+                "an onlooker sees these waits without a thread, which the model does not allow: {seen:?}"
+            )),
+        }
     }
 
     /// Returns whether another object may have the slot of this one, whose queue is then not shown: a second victim makes

@@ -71,6 +71,9 @@ pub struct Arguments {
     /// How onlookers look: all but the first must fail
     #[arg(long, value_name = "EYES", default_value = "good")]
     eyes: look::Eyes,
+    /// What is planted in the core of victims, where something can be (ntux_planted): must fail
+    #[arg(long, value_name = "BUG")]
+    bug: Option<planted::Bug>,
     /// Second victims too, which meet what the first one left; struck where they have changed something, or everywhere
     #[arg(long, value_name = "POINTS")]
     pairs: Option<Points>,
@@ -125,6 +128,7 @@ impl Arguments {
             only: self.only.clone(),
             planted: self.planted,
             eyes: self.eyes,
+            bug: self.bug,
             pairs: self.pairs.map(path::Choice::from),
             random: self.random.map(|count| (count, self.seed)),
             patience: Duration::from_secs(self.patience),

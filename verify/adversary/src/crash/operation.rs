@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use ntux_platform::clock;
 use ntux_sync::spec::{self, Answer, Outcome};
-use ntux_sync::{Arena, Clock, Deadline, Due, Error, Gone, Kind, Name, New, Object, Result, Waiter};
+use ntux_sync::{
+    Arena, Clock, Deadline, Detached, Due, Error, Gone, Kind, Name, New, Object, Registered, Result, Waiter, fields,
+};
 
 use super::board::Board;
 use super::passing::{receive, send};
@@ -70,6 +72,16 @@ pub enum Operation {
     Disarm(u8),
     ReadTimer(u8),
     Wait(Wait),
+    /// Makes the queue of the scenario.
+    QueueCreate,
+    QueueClose,
+    /// A wait without a thread, known by its label.
+    Detach(u8, Wait),
+    /// A packet with this label.
+    Post(u8),
+    /// Takes the result of such a wait, or a packet.
+    Collect(Until),
+    Cancel(u8),
     /// Attaches the arena once more, and uses it.
     Attach,
     /// Takes a place in the arena; what is made for that is closed again.
@@ -94,6 +106,8 @@ pub enum Operation {
     SweepDescriptors,
     /// The same, and all room for waiters beyond an object's own.
     SweepChunks,
+    /// The same as [`Operation::Sweep`]; fails unless all queues can be had.
+    SweepQueues,
     /// Counts under a lock that the dead never release.
     PlantedLock,
     /// Takes a unit and gives it back; the harness is told that this is one step.
@@ -175,6 +189,17 @@ impl Wait {
     pub fn names(&self, object: u8) -> bool {
         self.objects.as_slice().contains(&object) || self.alert == Some(object)
     }
+
+    fn in_model(&self) -> spec::Wait {
+        let id = usize::from;
+        spec::Wait {
+            all: self.all,
+            objects: self.objects.as_slice().iter().copied().map(id).collect(),
+            alert: self.alert.map(id),
+            owner: self.owner,
+            poll: self.until == Until::Now,
+        }
+    }
 }
 
 impl Operation {
@@ -197,13 +222,11 @@ impl Operation {
             Operation::ArmForLater(object) => Model::TimerSet { object: id(object), due: FAR_OFF.at_ns, period: 0 },
             Operation::Disarm(object) => Model::TimerCancel { object: id(object) },
             Operation::ReadTimer(object) => Model::TimerRead { object: id(object) },
-            Operation::Wait(wait) => Model::Wait(spec::Wait {
-                all: wait.all,
-                objects: wait.objects.as_slice().iter().copied().map(id).collect(),
-                alert: wait.alert.map(id),
-                owner: wait.owner,
-                poll: wait.until == Until::Now,
-            }),
+            Operation::Wait(wait) => Model::Wait(wait.in_model()),
+            Operation::Detach(label, wait) => Model::Detach { label: id(label), wait: wait.in_model() },
+            Operation::Post(label) => Model::Post { key: id(label) },
+            Operation::Collect(until) => Model::Collect { poll: until == Until::Now },
+            Operation::Cancel(label) => Model::CallOff { label: id(label) },
             _ => return None,
         })
     }
@@ -211,6 +234,21 @@ impl Operation {
     /// The arguments, if it is a wait.
     pub fn wait(&self) -> Option<&Wait> {
         if let Operation::Wait(wait) = self { Some(wait) } else { None }
+    }
+
+    /// Returns true if it may sleep until others have done something.
+    pub fn may_sleep(&self) -> bool {
+        match self {
+            Operation::Wait(wait) => wait.until != Until::Now,
+            Operation::Collect(until) => *until != Until::Now,
+            _ => false,
+        }
+    }
+
+    /// Returns true if it is a signal: a thread that dies may have announced it, and others complete it.
+    pub fn is_signal(&self) -> bool {
+        use Operation::*;
+        !matches!(self, Wait(_) | Detach(..) | Collect(_) | Cancel(_) | QueueClose)
     }
 
     /// Returns whether it names this object.
@@ -224,7 +262,7 @@ impl Operation {
             Kill(named, _) | ReadMutex(named) | Set(named) | Reset(named) | Pulse(named) => named == object,
             Arm(named) | ArmForLater(named) | Disarm(named) | ReadTimer(named) => named == object,
             ReadEvent(named) | PlantedLoan(named) => named == object,
-            Wait(wait) => wait.names(object),
+            Wait(wait) | Detach(_, wait) => wait.names(object),
             _ => false,
         }
     }
@@ -316,6 +354,32 @@ impl<'a> Performer<'a> {
                 .timer_read(waiter, object(number))
                 .map(|timer| Answer::Timer(timer.signaled, timer.due.map(|due| due.at_ns))),
             Operation::Wait(wait) => self.wait(&wait),
+            Operation::QueueCreate => arena.queue_create().map(|queue| {
+                board.name_queue(queue);
+                Answer::Done
+            }),
+            Operation::QueueClose => {
+                let queue = board.queue().ok_or(Error::Invalid)?;
+                arena.queue_close(waiter, queue).map(|()| Answer::Done)
+            }
+            Operation::Detach(label, wait) => self.detach(label, &wait),
+            Operation::Post(label) => {
+                let queue = board.queue().ok_or(Error::Invalid)?;
+                arena.post(waiter, queue, label.into()).map(|()| Answer::Done)
+            }
+            Operation::Collect(until) => {
+                let queue = board.queue().ok_or(Error::Invalid)?;
+                let delivered = arena.collect(waiter, queue, deadline(until))?;
+                let label = delivered.key as usize;
+                Ok(match delivered.registration {
+                    Some(_) => Answer::Delivered(label, delivered.satisfied),
+                    None => Answer::Packet(label),
+                })
+            }
+            Operation::Cancel(label) => {
+                let registration = board.registration(label).ok_or(Error::NoSuchObject)?;
+                Ok(arena.cancel(waiter, registration)?.map_or(Answer::Done, Answer::Satisfied))
+            }
             Operation::Attach => self.attach(),
             Operation::Enroll => self.enroll(),
             Operation::Retire => {
@@ -338,6 +402,7 @@ impl<'a> Performer<'a> {
             Operation::SweepNamed => self.sweep_named(),
             Operation::SweepDescriptors => self.sweep_descriptors(),
             Operation::SweepChunks => self.sweep_chunks(),
+            Operation::SweepQueues => self.sweep_queues(),
             Operation::PlantedLock => planted::count_under_the_lock(board),
             Operation::PlantedLoan(number) => planted::lend(self, number),
             Operation::PlantedCrowd(new) => self.family_crowd(new, planted::release_the_flight),
@@ -346,19 +411,34 @@ impl<'a> Performer<'a> {
         }
     }
 
-    fn wait(&self, wait: &Wait) -> Outcome {
+    /// The objects that a wait names, in their order; those behind them mean nothing.
+    fn objects_of(&self, wait: &Wait) -> [Object; 4] {
         let mut objects = [Object(0); 4];
-        let numbers = wait.objects.as_slice();
-        for (object, &number) in objects.iter_mut().zip(numbers) {
+        for (object, &number) in objects.iter_mut().zip(wait.objects.as_slice()) {
             *object = self.board.object(number);
         }
-        let objects = &objects[..numbers.len()];
+        objects
+    }
+
+    fn detach(&self, label: u8, wait: &Wait) -> Outcome {
+        let queue = self.board.queue().ok_or(Error::Invalid)?;
+        let objects = self.objects_of(wait);
+        let objects = &objects[..wait.objects.as_slice().len()];
+        let wanted = Detached { objects, all: wait.all, owner: wait.owner, key: label.into() };
+        match self.arena.wait_detached(&self.waiter, queue, wanted)? {
+            Registered::Satisfied(satisfied) => Ok(Answer::Satisfied(satisfied)),
+            Registered::Waits(registration) => {
+                self.board.name_registration(label, Some(registration));
+                Ok(Answer::Waits)
+            }
+        }
+    }
+
+    fn wait(&self, wait: &Wait) -> Outcome {
+        let objects = self.objects_of(wait);
+        let objects = &objects[..wait.objects.as_slice().len()];
         let alert = wait.alert.map(|number| self.board.object(number));
-        let deadline = match wait.until {
-            Until::Now => Deadline::NOW,
-            Until::Never => Deadline::Never,
-            Until::Milliseconds(ms) => Deadline::Monotonic(clock::monotonic_ns() + u64::from(ms) * 1_000_000),
-        };
+        let deadline = deadline(wait.until);
         let satisfied = match wait.all {
             false => self.arena.wait_any(&self.waiter, objects, alert, wait.owner, deadline),
             true => self.arena.wait_all(&self.waiter, objects, alert, wait.owner, deadline),
@@ -640,6 +720,22 @@ impl<'a> Performer<'a> {
         Ok(Answer::Semaphore(objects.len() as u32, places.len() as u32))
     }
 
+    fn sweep_queues(&self) -> Outcome {
+        let tables = fields::tables(self.arena.capacity()).ok_or(Error::Corrupt)?;
+        let count = tables.iter().find(|table| table.name == "queues").map_or(0, |table| table.count);
+        let mut queues = Vec::new();
+        loop {
+            match self.arena.queue_create() {
+                Ok(queue) => queues.push(queue),
+                Err(Error::Exhausted) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let all = queues.len() as u32 == count;
+        queues.into_iter().try_for_each(|queue| self.arena.queue_close(&self.waiter, queue))?;
+        if all { self.sweep() } else { Err(Error::Exhausted) }
+    }
+
     /// Four threads wait for as many objects as there are chunks: each object needs one, since three entries fit its
     /// own line. Object 0 may have got its chunk already.
     fn sweep_chunks(&self) -> Outcome {
@@ -671,6 +767,14 @@ impl<'a> Performer<'a> {
             Err(error) => Err(error),
             Ok(_) => Err(Error::Corrupt),
         }
+    }
+}
+
+fn deadline(until: Until) -> Deadline {
+    match until {
+        Until::Now => Deadline::NOW,
+        Until::Never => Deadline::Never,
+        Until::Milliseconds(ms) => Deadline::Monotonic(clock::monotonic_ns() + u64::from(ms) * 1_000_000),
     }
 }
 

@@ -64,7 +64,7 @@ impl Path {
     /// The victim stands here.
     pub fn at(&mut self, stage: &Stage, tracee: &Tracee) -> io::Result<()> {
         let address = tracee.address()?;
-        let pending = tracee.peek(pending_field())?;
+        let pending = tracee.peek(tracee.pending_field())?;
         let lock = stage.board.lock.load();
         let changed = match stage.has_changed(&mut self.bytes) || lock != self.lock {
             true => Change::Arena,
@@ -79,9 +79,9 @@ impl Path {
         Ok(())
     }
 
-    /// The victim fell asleep in the instruction before which it stood last.
+    /// The victim fell asleep in the instruction before which it stood last. The first time counts.
     pub fn sleeps(&mut self) {
-        self.asleep = Some(self.addresses.len() - 1);
+        self.asleep.get_or_insert(self.addresses.len() - 1);
     }
 
     /// Returns whether the instruction before which the victim stood last is a system call.
@@ -126,13 +126,4 @@ impl Path {
         let visits = self.addresses[..=instruction].iter().filter(|&&other| other == address).count();
         (address, visits as u32)
     }
-}
-
-/// Where a thread of this process, and of those forked from it, says what operation on a futex is under way.
-fn pending_field() -> u64 {
-    let mut head: *mut u64 = std::ptr::null_mut();
-    let mut length = 0usize;
-    // SAFETY: valid places for the answer; 0 names the calling thread.
-    unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut length) };
-    head as u64 + 2 * size_of::<u64>() as u64
 }

@@ -10,6 +10,30 @@ use ntux_sync::{Deadline, Error, Object, Result};
 use super::board::Board;
 use super::operation::{Performer, system};
 
+/// What is planted in the core of a victim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub enum Bug {
+    /// Whoever takes results does not tell the kernel to wake another one
+    TakerUnwilled,
+    /// Whoever delivers a result names no bell to the kernel
+    DeliveryUnwilled,
+}
+
+/// Plants a bug of the core in all that this thread does from now on.
+pub fn plant(bug: Option<Bug>) {
+    #[cfg(ntux_planted)]
+    {
+        use ntux_sync::planted;
+        planted::set(bug.map(|bug| match bug {
+            Bug::TakerUnwilled => planted::Bug::TakerUnwilled,
+            Bug::DeliveryUnwilled => planted::Bug::DeliveryUnwilled,
+        }));
+    }
+    // Nothing can be planted in the core that ships.
+    #[cfg(not(ntux_planted))]
+    let _ = bug;
+}
+
 /// Looks at the lock before a thread gives up: some tenths of a second.
 const LOOKS: u32 = 1 << 22;
 

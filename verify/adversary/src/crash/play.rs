@@ -5,20 +5,24 @@
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use ntux_platform::clock;
-use ntux_sync::Error;
 use ntux_sync::spec::{Answer, Outcome};
+use ntux_sync::{Arena, Error, New};
 
+use ntux_testkit::child::Child;
 use ntux_testkit::task::{FutexWait, Task};
 
+use super::board::{Board, LABELS};
 use super::findings::Found;
 use super::judge::Judge;
-use super::operation::{Operation, Performer, Until};
+use super::operation::{Operation, Performer, Until, Wait};
 use super::path::{Path, Point};
-use super::scenario::Scenario;
-use super::stage::{SLEEPERS, Stage, THREADS, VICTIMS, WORKERS};
-use super::tracee::{Event, Tracee, stop_here};
+use super::planted::{Bug, plant};
+use super::scenario::{Delivery, Place, SLEEPER_OWNER, Scenario, WORKER_OWNER};
+use super::stage::{SIBLINGS, SLEEPERS, Stage, TAKERS, VICTIMS, WORKERS};
+use super::tracee::{Event, Tracee, end_thread, let_trace, stop_here};
 use super::wakes::Wakes;
 use crate::WAKES_AT_DEATH;
 
@@ -81,6 +85,43 @@ pub(super) struct Victim {
     pub(super) id: u32,
     pub(super) operation: Operation,
     fate: Option<Fate>,
+    /// It is dead, or has done its operation.
+    pub(super) is_over: bool,
+}
+
+/// What a victim does.
+#[derive(Clone, Copy)]
+struct Part {
+    board: &'static Board,
+    number: usize,
+    operation: Operation,
+    is_cold: bool,
+    /// It makes the queue, with these waits.
+    waits: Option<&'static [Wait]>,
+    bug: Option<Bug>,
+}
+
+impl Part {
+    /// Gets ready, and performs the operation under the tracer's eyes.
+    fn perform(self, arena: &Arena, before_it_stops: impl FnOnce()) {
+        plant(self.bug);
+        // Looking at a taken mutex again and again is the same point many times.
+        arena.set_spins(2);
+        let performer = Performer::new(arena, self.board);
+        if !self.is_cold {
+            performer.perform(Operation::Enroll).expect("there is a place for a victim");
+        }
+        if let Some(waits) = self.waits {
+            performer.perform(Operation::QueueCreate).expect("there is room for a queue");
+            for (label, &wait) in (0..).zip(waits) {
+                assert_eq!(performer.perform(Operation::Detach(label, wait)), Ok(Answer::Waits));
+            }
+        }
+        before_it_stops();
+        stop_here();
+        let outcome = performer.perform(self.operation);
+        self.board.mailbox(self.number).answer(outcome);
+    }
 }
 
 /// An experiment in progress.
@@ -91,9 +132,13 @@ pub struct Play<'a> {
     /// Survivors whose waits have not ended.
     pub(super) asleep: Vec<usize>,
     pub(super) victims: Vec<Victim>,
+    /// The process of a victim that is one thread of several.
+    siblings: Option<Child>,
     /// The family's descriptor of object 0.
     founders: Option<OwnedFd>,
     relieved: bool,
+    /// The last label is that of a wait that has not ended.
+    last_waits: bool,
     calls: usize,
     /// Objects that a survivor has used since the last victim stood still.
     pub(super) touched: Vec<u8>,
@@ -111,14 +156,20 @@ impl<'a> Play<'a> {
         stage.restore(bytes);
         stage.board.lock.store(0);
         let objects: Vec<_> = scenario.objects.iter().chain(scenario.orphans).copied().collect();
+        let judge = match scenario.delivery {
+            None => Judge::new(&objects),
+            Some(delivery) => Judge::with_detached(&objects, (delivery.place == Place::Victim).then_some(VICTIMS[0])),
+        };
         let mut play = Play {
             stage,
             scenario,
-            judge: Judge::new(&objects, THREADS),
+            judge,
             asleep: Vec::new(),
             victims: Vec::new(),
+            siblings: None,
             founders: scenario.founder.map(|_| stage.founders_descriptor()).transpose()?,
             relieved: false,
+            last_waits: false,
             calls: 0,
             touched: Vec::new(),
             killed_ns: None,
@@ -127,7 +178,64 @@ impl<'a> Play<'a> {
             found: Found::default(),
         };
         play.fall_asleep()?;
+        if let Some(delivery) = scenario.delivery.filter(|delivery| delivery.place == Place::Survivors) {
+            play.deliver(delivery)?;
+        }
         Ok(play)
+    }
+
+    /// Who has the queue of the scenario, if it is not the victim.
+    fn owner(&self) -> Option<usize> {
+        match self.scenario.delivery?.place {
+            Place::Survivors => Some(WORKERS[0]),
+            Place::Siblings => Some(SIBLINGS[0]),
+            Place::Victim => None,
+        }
+    }
+
+    /// Who sleeps for results.
+    pub(super) fn takers(&self) -> &'static [usize] {
+        match self.scenario.delivery {
+            Some(Delivery { place: Place::Survivors, takers, .. }) => &TAKERS[..takers],
+            Some(Delivery { place: Place::Siblings, takers, .. }) => &SIBLINGS[1..][..takers],
+            _ => &[],
+        }
+    }
+
+    /// The waits without a thread begin, and those who take the results.
+    fn deliver(&mut self, delivery: Delivery) -> Result<()> {
+        if delivery.place == Place::Siblings {
+            let begins = SIBLINGS.map(|actor| (actor, Operation::Enroll));
+            for (actor, operation) in begins.into_iter().chain([(SIBLINGS[0], Operation::QueueCreate)]) {
+                if let Err(error) = self.order(actor, operation)? {
+                    return wrong(format!("{operation:?} beside a victim fails: {error:?}"));
+                }
+            }
+        }
+        for (label, &wait) in (0..).zip(delivery.waits) {
+            let operation = Operation::Detach(label, wait);
+            match self.owner() {
+                Some(owner) => self.call_by(owner, operation).map(drop)?,
+                // It did so before it stood still.
+                None if self.judge.call(VICTIMS[0], operation, Ok(Answer::Waits)) => {}
+                None => return wrong(format!("{operation:?} of a victim waits, which the model does not allow")),
+            }
+        }
+        if !delivery.takers_come_last {
+            self.takers_fall_asleep()?;
+        }
+        delivery.first.iter().try_for_each(|&operation| self.call(operation))
+    }
+
+    fn takers_fall_asleep(&mut self) -> Result<()> {
+        let operation = Operation::Collect(Until::Never);
+        for &actor in self.takers() {
+            self.stage.board.mailbox(actor).order(operation);
+            self.judge.begin(actor, operation);
+            self.asleep.push(actor);
+            self.observe()?;
+        }
+        Ok(())
     }
 
     fn fall_asleep(&mut self) -> Result<()> {
@@ -151,27 +259,43 @@ impl<'a> Play<'a> {
     pub fn raise(&mut self, operation: Operation) -> Result<()> {
         let number = VICTIMS[self.victims.len()];
         let mailbox = self.stage.board.mailbox(number);
-        let cold = self.scenario.cold;
         mailbox.open(1, 0);
         mailbox.order(operation);
         let stage = self.stage;
         // The child keeps its page.
         let held = self.founders.as_ref().zip(self.scenario.founder);
         let _page = held.map(|(held, founder)| stage.found_for_child(held, founder)).transpose()?;
-        let tracee = Tracee::fork(|| {
-            // Looking at a taken mutex again and again is the same point many times.
-            stage.arena.set_spins(2);
-            let performer = Performer::new(&stage.arena, stage.board);
-            if !cold {
-                performer.perform(Operation::Enroll).expect("there is a place for a victim");
+        let delivery = self.scenario.delivery.filter(|_| self.victims.is_empty());
+        let waits = delivery.filter(|delivery| delivery.place == Place::Victim).map(|delivery| delivery.waits);
+        let part = Part { board: stage.board, number, operation, is_cold: self.scenario.cold, waits, bug: stage.bug };
+        let tracee = match delivery {
+            Some(Delivery { place: Place::Siblings, .. }) => {
+                let siblings = stage.siblings(|arena| {
+                    part.perform(arena, || let_trace(&part.board.traced));
+                    end_thread()
+                })?;
+                let id = siblings.id();
+                self.siblings = Some(siblings);
+                Tracee::thread_of(id, &stage.board.traced)?
             }
-            stop_here();
-            let outcome = performer.perform(operation);
-            stage.board.mailbox(number).answer(outcome);
-        })?;
+            _ => Tracee::fork(|| part.perform(&stage.arena, || ()))?,
+        };
+        self.victims.push(Victim { id: tracee.id(), tracee: Some(tracee), operation, fate: None, is_over: false });
+        if let Some(delivery) = delivery.filter(|delivery| delivery.place != Place::Survivors) {
+            self.deliver(delivery)?;
+        }
         self.judge.begin(number, operation);
-        self.victims.push(Victim { id: tracee.id(), tracee: Some(tracee), operation, fate: None });
         Ok(())
+    }
+
+    /// The model learns that a victim is dead.
+    fn died(&mut self, number: usize, its_wait_ends: bool) {
+        let victim = &mut self.victims[number - VICTIMS[0]];
+        victim.is_over = true;
+        match self.scenario.delivery {
+            None => self.judge.kill(number, its_wait_ends),
+            Some(_) => self.judge.dies(number),
+        }
     }
 
     /// Follows the victim that was started last through its whole operation.
@@ -234,7 +358,7 @@ impl<'a> Play<'a> {
         } else if matches!(fate, Fate::Killed | Fate::Buried) {
             self.killed_ns = Some(clock::monotonic_ns());
             victim.tracee.take().expect("it lives").kill();
-            self.judge.kill(number, WAKES_AT_DEATH || fate == Fate::Buried);
+            self.died(number, WAKES_AT_DEATH || fate == Fate::Buried);
             if fate == Fate::Buried {
                 self.bury()?;
             }
@@ -267,6 +391,7 @@ impl<'a> Play<'a> {
         }
         self.end_victims(true)?;
         self.release_sleepers()?;
+        self.end_delivery()?;
         self.find_nothing_left()?;
         self.sweep()?;
         self.find_nothing_at_all()
@@ -286,10 +411,46 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// Whoever can takes what is there, and the queue is closed.
+    fn end_delivery(&mut self) -> Result<()> {
+        let Some(owner) = self.owner() else { return Ok(()) };
+        let closes = self.victims.iter().any(|victim| victim.operation == Operation::QueueClose);
+        for operation in [Operation::Collect(Until::Now); LABELS + 1].into_iter().chain([Operation::QueueClose]) {
+            let outcome = self.order(owner, operation)?;
+            // The victim may have closed it.
+            if !(closes && outcome == Err(Error::Invalid)) {
+                self.judged(owner, operation, outcome)?;
+            }
+        }
+        self.siblings = None;
+        Ok(())
+    }
+
+    /// There is one more wait without a thread, for somebody who sleeps for a result.
+    fn one_more_waits(&mut self) -> Result<()> {
+        const LAST: u8 = LABELS as u8 - 1;
+        let Some(owner) = self.owner().filter(|_| !self.last_waits) else { return Ok(()) };
+        // It may be satisfied at once, and the next one with another owner not.
+        for owner_id in [SLEEPER_OWNER, WORKER_OWNER].into_iter().cycle().take(2 * SLEEPERS.len()) {
+            if matches!(self.scenario.objects.first(), Some(New::Event { .. })) {
+                self.call(Operation::Reset(0))?;
+            }
+            let operation = Operation::Detach(LAST, Wait::any(&[0], owner_id, Until::Never));
+            self.last_waits = self.call_by(owner, operation)? == Ok(Answer::Waits);
+            if self.last_waits {
+                return Ok(());
+            }
+        }
+        wrong("a wait without a thread is satisfied at once, again and again".to_owned())
+    }
+
     fn release_sleepers(&mut self) -> Result<()> {
         for _ in 0..2 * SLEEPERS.len() {
             if self.asleep.is_empty() {
                 return Ok(());
+            }
+            if self.asleep.iter().any(|&actor| self.takes(actor)) {
+                self.one_more_waits()?;
             }
             for operation in self.scenario.release_all() {
                 self.call(operation)?;
@@ -309,7 +470,7 @@ impl<'a> Play<'a> {
             if fate == Some(Fate::Stopped) {
                 self.killed_ns = Some(clock::monotonic_ns());
                 tracee.kill();
-                self.judge.kill(number, WAKES_AT_DEATH);
+                self.died(number, WAKES_AT_DEATH);
             } else {
                 self.finish(&mut tracee, number)?;
             }
@@ -327,11 +488,7 @@ impl<'a> Play<'a> {
         for _ in 0..2 * SLEEPERS.len() {
             match tracee.wait_or(self.stage.patience, || Task::new(id).futex_wait() == FutexWait::Sound)? {
                 Event::Ended(0) => return self.returned(number),
-                Event::Running => {
-                    for operation in self.scenario.release_all() {
-                        self.call(operation)?;
-                    }
-                }
+                Event::Running => self.release_victim(number)?,
                 Event::Stopped => tracee.go_on()?,
                 other => return wrong(format!("a delayed victim did not come to its end: {other:?}")),
             }
@@ -339,13 +496,36 @@ impl<'a> Play<'a> {
         wrong("a delayed victim hangs".to_owned())
     }
 
+    /// Lets a victim go on that sleeps.
+    fn release_victim(&mut self, number: usize) -> Result<()> {
+        if matches!(self.victims[number - VICTIMS[0]].operation, Operation::Collect(_)) {
+            self.one_more_waits()?;
+        }
+        self.scenario.release_all().into_iter().try_for_each(|operation| self.call(operation))
+    }
+
     /// A victim has done its operation.
     fn returned(&mut self, number: usize) -> Result<()> {
         let outcome = self.stage.board.mailbox(number).outcome();
-        match outcome {
-            Some(outcome) if !self.is_modeled(number) && outcome.is_ok() => Ok(()),
-            Some(outcome) if self.is_modeled(number) && self.judge.returned(number, outcome) => Ok(()),
-            _ => wrong(format!("a victim that was not killed ended with {outcome:?}, which the model does not allow")),
+        let victim = &mut self.victims[number - VICTIMS[0]];
+        victim.is_over = true;
+        let operation = victim.operation;
+        let is_right = match outcome {
+            Some(outcome) if self.is_modeled(number) => self.judge.returned(number, outcome),
+            Some(Ok(_)) if operation == Operation::QueueClose => self.judge.closed(),
+            Some(outcome) => outcome.is_ok(),
+            None => false,
+        };
+        outcome.into_iter().for_each(|outcome| self.took(outcome));
+        if self.scenario.delivery.is_some_and(|delivery| delivery.place == Place::Victim) && number == VICTIMS[0] {
+            // Its process ends with it.
+            self.judge.dies(number);
+        }
+        match is_right {
+            true => Ok(()),
+            false => {
+                wrong(format!("a victim that was not killed ended with {outcome:?}, which the model does not allow"))
+            }
         }
     }
 
@@ -365,7 +545,7 @@ impl<'a> Play<'a> {
         let sweeps_objects = self.scenario.sweep.is_of_objects();
         let places = if sweeps_objects { 0 } else { places };
         let expected = Answer::Semaphore(objects, places);
-        match self.order(self.scenario.sweep)? {
+        match self.order(WORKERS[self.calls % WORKERS.len()], self.scenario.sweep)? {
             Ok(found) if found == expected => Ok(()),
             other => wrong(format!("a sweep finds {other:?}, not {expected:?}")),
         }
@@ -374,21 +554,40 @@ impl<'a> Play<'a> {
     /// A worker performs an operation: it must return, and what the model allows.
     fn call(&mut self, operation: Operation) -> Result<()> {
         let worker = WORKERS[self.calls % WORKERS.len()];
-        let outcome = self.order(operation)?;
-        if !self.judge.call(worker, operation, outcome) {
+        self.calls += 1;
+        let actor = self.owner().filter(|_| matches!(operation, Operation::Post(_))).unwrap_or(worker);
+        self.call_by(actor, operation).map(drop)
+    }
+
+    /// The same of a certain thread.
+    fn call_by(&mut self, actor: usize, operation: Operation) -> Result<Outcome> {
+        let outcome = self.order(actor, operation)?;
+        self.judged(actor, operation, outcome)?;
+        Ok(outcome)
+    }
+
+    /// A thread has performed an operation, which came to what the model allows.
+    fn judged(&mut self, actor: usize, operation: Operation, outcome: Outcome) -> Result<()> {
+        if !self.judge.call(actor, operation, outcome) {
             return wrong(format!("{operation:?} returned {outcome:?}, which the model does not allow"));
         }
         // Nobody can use a closed object: signals and queries fail with the first error, waits with the second.
         if !matches!(outcome, Err(Error::NoSuchObject | Error::Invalid)) {
             self.touched.extend((0..self.scenario.objects.len() as u8).filter(|&object| operation.names(object)));
         }
+        self.took(outcome);
         self.observe()
     }
 
-    fn order(&mut self, operation: Operation) -> Result<Outcome> {
-        let worker = WORKERS[self.calls % WORKERS.len()];
-        self.calls += 1;
-        let mailbox = self.stage.board.mailbox(worker);
+    /// Somebody has come back with this.
+    pub(super) fn took(&mut self, outcome: Outcome) {
+        if matches!(outcome, Ok(Answer::Delivered(label, _)) if label == LABELS - 1) {
+            self.last_waits = false;
+        }
+    }
+
+    fn order(&self, actor: usize, operation: Operation) -> Result<Outcome> {
+        let mailbox = self.stage.board.mailbox(actor);
         mailbox.order(operation);
         match mailbox.wait(self.stage.patience) {
             Some(outcome) => Ok(outcome),
@@ -422,19 +621,32 @@ impl<'a> Play<'a> {
             return Ok(tracee.wait()?);
         }
         let id = tracee.id();
+        let mut start = Instant::now();
         loop {
-            let relieved = self.relieved;
-            let event =
-                tracee.wait_or(self.stage.patience, || !relieved && Task::new(id).futex_wait() == FutexWait::Sound)?;
+            let patience = self.stage.patience.saturating_sub(start.elapsed());
+            let event = tracee.wait_or(patience, || Task::new(id).futex_wait() != FutexWait::No)?;
             if event != Event::Running {
                 return Ok(event);
             }
-            if relieved {
-                return wrong("the victim sleeps on, although it was granted its wait".to_owned());
+            if self.relieved {
+                match self.relieve_again()? {
+                    true => start = Instant::now(),
+                    false if start.elapsed() > self.stage.patience => {
+                        return wrong("the victim sleeps on, although it was granted its wait".to_owned());
+                    }
+                    false => {}
+                }
+                continue;
+            }
+            if Task::new(id).futex_wait() != FutexWait::Sound {
+                continue;
             }
             self.relieved = true;
             if let Some(path) = path.as_deref_mut() {
                 path.sleeps();
+            }
+            if self.scenario.delivery.is_some_and(|delivery| delivery.takers_come_last) {
+                self.takers_fall_asleep()?;
             }
             for &operation in self.scenario.relief {
                 self.call(operation)?;
@@ -442,7 +654,21 @@ impl<'a> Play<'a> {
         }
     }
 
+    /// Somebody else may have taken the result for which the victim was woken: then it gets another one. Returns whether it did so.
+    fn relieve_again(&mut self) -> Result<bool> {
+        let number = VICTIMS[self.victims.len() - 1];
+        if !matches!(self.victims[number - VICTIMS[0]].operation, Operation::Collect(_)) {
+            return Ok(false);
+        }
+        self.observe()?;
+        let sleeps = self.judge.may_sleep(number);
+        if sleeps {
+            self.release_victim(number)?;
+        }
+        Ok(sleeps)
+    }
+
     fn may_sleep(&self) -> bool {
-        self.victims.last().and_then(|victim| victim.operation.wait()).is_some_and(|wait| wait.until != Until::Now)
+        self.victims.last().is_some_and(|victim| victim.operation.may_sleep())
     }
 }

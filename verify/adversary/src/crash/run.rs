@@ -11,6 +11,7 @@ use super::findings::Found;
 use super::look::Eyes;
 use super::operation::Operation;
 use super::path::{Choice, Path, Point};
+use super::planted::Bug;
 use super::play::{Failure, Fate, Play, Way};
 use super::scenario::{PLANTED, SCENARIOS, Scenario};
 use super::stage::Stage;
@@ -49,6 +50,8 @@ pub struct Plan {
     pub planted: bool,
     /// How onlookers look.
     pub eyes: Eyes,
+    /// What is planted in the core of victims.
+    pub bug: Option<Bug>,
     /// Second victims too, at these points.
     pub pairs: Option<Choice>,
     /// Instead: two victims at so many random points, from this seed.
@@ -57,6 +60,12 @@ pub struct Plan {
     pub patience: Duration,
     /// A wake that comes later than this after a kill is a failure; none: only if it never comes.
     pub wake_limit: Option<Duration>,
+}
+
+impl Plan {
+    fn stage(&self) -> io::Result<Stage> {
+        Ok(Stage::new(self.patience, self.eyes)?.with_bug(self.bug))
+    }
 }
 
 /// What came of it.
@@ -101,13 +110,13 @@ pub fn run(plan: &Plan, next: &dyn Fn() -> usize) -> io::Result<Totals> {
     let scenarios: Vec<_> = scenarios.iter().filter(wanted).collect();
     let (scenarios, absent): (Vec<_>, Vec<_>) = scenarios.into_iter().partition(|scenario| scenario.is_possible());
     if !absent.is_empty() {
-        println!("{} operations are left out: no descriptors stand for objects on macOS", absent.len());
+        let why = "no descriptors stand for objects on macOS, and it says nothing of a thread's death";
+        println!("{} operations are left out: {why}", absent.len());
     }
     // Drawn by this thread alone: a process with a second one could not fork victims.
     let bar = ProgressBar::new(plan.random.map_or(scenarios.len() as u64, |(count, _)| count));
     bar.set_style(ProgressStyle::with_template(BAR).expect("it is well formed"));
-    let mut run =
-        Run { plan, stage: Stage::new(plan.patience, plan.eyes)?, totals: Totals::default(), printed: 0, bar };
+    let mut run = Run { plan, stage: plan.stage()?, totals: Totals::default(), printed: 0, bar };
     match plan.random {
         Some((count, seed)) => run.at_random(&scenarios, count, Rng::with_seed(seed))?,
         None => run.one_by_one(&scenarios, next)?,
@@ -306,7 +315,7 @@ impl Run<'_> {
                 self.bar.suspend(|| println!("       {fate:?} {at} of {operation:?}"));
             }
         }
-        self.stage = Stage::new(self.plan.patience, self.plan.eyes)?;
+        self.stage = self.plan.stage()?;
         *bytes = self.stage.prepare(scenario)?;
         Ok(())
     }

@@ -43,6 +43,33 @@ pub struct Scenario {
     pub relief: &'static [Operation],
     /// Survivors whose waits are over wait again, and are satisfied by others, before the victims go on.
     pub again: bool,
+    /// A queue, and waits without a thread.
+    pub delivery: Option<Delivery>,
+}
+
+/// A queue and what is there before the operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery {
+    pub place: Place,
+    /// Waits without a thread, by their labels.
+    pub waits: &'static [Wait],
+    /// So many threads sleep for results.
+    pub takers: usize,
+    /// They fall asleep when the victim sleeps, and not at the beginning.
+    pub takers_come_last: bool,
+    /// Done by others when all of that is there.
+    pub first: &'static [Operation],
+}
+
+/// Whose queue it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// That of survivors; the victim is a process of its own.
+    Survivors,
+    /// That of the victim's process, in which only the victim dies.
+    Siblings,
+    /// That of the victim, which is a process of its own.
+    Victim,
 }
 
 /// The process that forks the victims.
@@ -68,7 +95,47 @@ const NOTHING: Scenario = Scenario {
     sweep: Sweep,
     relief: &[],
     again: false,
+    delivery: None,
 };
+
+const fn at(place: Place, waits: &'static [Wait], takers: usize, scenario: Scenario) -> Scenario {
+    let delivery = Delivery { place, waits, takers, takers_come_last: false, first: &[] };
+    Scenario { delivery: Some(delivery), sweep: SweepQueues, ..scenario }
+}
+
+/// Waits of survivors, and threads that sleep for the results.
+const fn delivered(waits: &'static [Wait], takers: usize, scenario: Scenario) -> Scenario {
+    at(Place::Survivors, waits, takers, scenario)
+}
+
+/// The victim is one thread of several, which have these waits.
+const fn beside(waits: &'static [Wait], takers: usize, scenario: Scenario) -> Scenario {
+    at(Place::Siblings, waits, takers, scenario)
+}
+
+/// The same with a thread that falls asleep behind the victim.
+const fn behind(waits: &'static [Wait], scenario: Scenario) -> Scenario {
+    let delivery = Delivery { place: Place::Siblings, waits, takers: 1, takers_come_last: true, first: &[] };
+    Scenario { delivery: Some(delivery), ..beside(waits, 1, scenario) }
+}
+
+/// The waits are the victim's, and die with it.
+const fn alone(waits: &'static [Wait], scenario: Scenario) -> Scenario {
+    at(Place::Victim, waits, 0, scenario)
+}
+
+const fn after(first: &'static [Operation], scenario: Scenario) -> Scenario {
+    let Some(delivery) = scenario.delivery else { panic!("it has a queue") };
+    Scenario { delivery: Some(Delivery { first, ..delivery }), ..scenario }
+}
+
+const fn detach(objects: &[u8]) -> Operation {
+    Detach(0, Wait::any(objects, VICTIM, Until::Never))
+}
+
+const fn detach_for_all(objects: &[u8]) -> Operation {
+    Detach(0, Wait::all(objects, VICTIM, Until::Never))
+}
 
 const fn plain(name: &'static str, objects: &'static [New], operation: Operation) -> Scenario {
     Scenario { name, objects, operation, ..NOTHING }
@@ -196,6 +263,59 @@ pub const SCENARIOS: &[Scenario] = &[
     relieved(&[ArmForLater(0), Arm(0)], plain("any-blocked-timer-twice", &[TIMER], any(&[0], Until::Never))),
     relieved(&[Arm(0)], plain("all-blocked-timer", &[TIMER, FREE], all(&[0, 1], Until::Never))),
     plain("create-timer", &[], Create(TIMER)),
+    // Waits without a thread, and who signals.
+    delivered(&[FIRST], 0, plain("detached-set", &[AUTO], Set(0))),
+    delivered(&[FIRST], 1, plain("detached-set-one-takes", &[AUTO], Set(0))),
+    delivered(&[FIRST], 2, plain("detached-set-two-take", &[AUTO], Set(0))),
+    delivered(&[FIRST, FIRST], 2, plain("detached-release-two-take", &[semaphore(0)], Release(0, 2))),
+    delivered(&[FIRST], 1, plain("detached-unlock", &[OURS], Unlock(0, VICTIM))),
+    delivered(&[FIRST], 1, plain("detached-kill", &[OURS], Kill(0, VICTIM))),
+    delivered(&[FIRST], 1, plain("detached-pulse", &[AUTO], Pulse(0))),
+    delivered(&[sleeps(&[1, 0])], 1, plain("detached-set-any", &[AUTO, AUTO], Set(0))),
+    delivered(&[BOTH], 1, plain("detached-set-all", &[AUTO, AUTO_SET], Set(0))),
+    delivered(&[BOTH], 1, plain("detached-set-all-in-vain", &[AUTO, AUTO], Set(0))),
+    delivered(&[FIRST], 1, with(&[FIRST], plain("detached-set-manual-beside", &[MANUAL], Set(0)))),
+    delivered(&[FIRST], 1, with(&[BOTH], plain("detached-set-all-beside", &[AUTO, AUTO_SET], Set(0)))),
+    beside(&[FIRST], 1, plain("detached-sibling-sets", &[AUTO], Set(0))),
+    // Who takes the results.
+    behind(&[FIRST], relieved(&[Set(0)], plain("detached-take-before", &[AUTO], Collect(Until::Never)))),
+    behind(&[BOTH], relieved(&[Set(0)], plain("detached-take-all-before", &[AUTO, AUTO_SET], Collect(Until::Never)))),
+    beside(
+        &[FIRST, FIRST],
+        1,
+        relieved(&[Release(0, 2)], plain("detached-take-behind", &[semaphore(0)], Collect(Until::Never))),
+    ),
+    after(&[Set(0)], beside(&[FIRST], 0, plain("detached-take-there", &[AUTO], Collect(Until::Now)))),
+    beside(&[FIRST], 0, plain("detached-take-in-vain", &[AUTO], Collect(Until::Now))),
+    alone(&[FIRST], relieved(&[Set(0)], plain("detached-take-alone", &[AUTO], Collect(Until::Never)))),
+    // Who registers them.
+    beside(&[], 1, plain("detached-register", &[AUTO], detach(&[0]))),
+    beside(&[], 1, plain("detached-register-any", &[AUTO, semaphore(0)], detach(&[0, 1]))),
+    beside(&[], 1, plain("detached-register-all", &[AUTO, FREE], detach_for_all(&[0, 1]))),
+    beside(&[], 1, plain("detached-register-there", &[AUTO_SET], detach(&[0]))),
+    alone(&[], plain("detached-register-alone", &[AUTO], detach(&[0]))),
+    alone(&[], plain("detached-register-any-alone", &[AUTO, semaphore(0)], detach(&[0, 1]))),
+    alone(&[], plain("detached-register-all-alone", &[AUTO, FREE], detach_for_all(&[0, 1]))),
+    // Packets.
+    beside(&[], 1, plain("detached-post", &[AUTO], Post(0))),
+    beside(&[], 0, plain("detached-post-for-later", &[AUTO], Post(0))),
+    behind(&[], relieved(&[Post(0)], plain("detached-take-packet-before", &[AUTO], Collect(Until::Never)))),
+    after(&[Post(1)], beside(&[FIRST], 0, plain("detached-take-packet-there", &[AUTO], Collect(Until::Now)))),
+    alone(&[], plain("detached-post-alone", &[AUTO], Post(0))),
+    // Waits for timers.
+    delivered(&[FIRST], 1, plain("detached-arm", &[TIMER], Arm(0))),
+    delivered(&[FIRST], 2, plain("detached-arm-for-later", &[TIMER], ArmForLater(0))),
+    delivered(&[BOTH], 1, plain("detached-arm-all", &[TIMER, AUTO_SET], Arm(0))),
+    behind(&[FIRST], relieved(&[Arm(0)], plain("detached-take-timer-before", &[TIMER], Collect(Until::Never)))),
+    beside(&[], 1, plain("detached-register-timer", &[TIMER], detach(&[0]))),
+    after(&[ArmForLater(0)], beside(&[], 1, plain("detached-register-timer-armed", &[TIMER], detach(&[0])))),
+    // Who ends them.
+    beside(&[FIRST], 1, plain("detached-cancel", &[AUTO], Cancel(0))),
+    after(&[Set(0)], beside(&[FIRST], 0, plain("detached-cancel-there", &[AUTO], Cancel(0)))),
+    alone(&[FIRST], plain("detached-cancel-alone", &[AUTO], Cancel(0))),
+    after(&[Set(0)], beside(&[FIRST, SECOND], 0, plain("detached-close", &[AUTO, AUTO], QueueClose))),
+    after(&[Set(0)], alone(&[FIRST, SECOND], plain("detached-close-alone", &[AUTO, AUTO], QueueClose))),
+    Scenario { sweep: SweepQueues, ..plain("queue-create", &[], QueueCreate) },
     // Waits that need not sleep.
     plain("any-first", &[semaphore(2)], any(&[0], Until::Never)),
     plain("any-later", &[AUTO, semaphore(2)], any(&[0, 1], Until::Never)),
@@ -324,12 +444,21 @@ pub const PLANTED: &[Scenario] = &[
 impl Scenario {
     /// Returns whether this system has what it is about.
     pub fn is_possible(&self) -> bool {
-        !cfg!(ntux_simulated_macos) || self.sweep != SweepDescriptors
+        !cfg!(ntux_simulated_macos) || self.sweep != SweepDescriptors && !self.kills_a_thread()
+    }
+
+    /// Returns true if its victim is one thread of several.
+    pub fn kills_a_thread(&self) -> bool {
+        self.delivery.is_some_and(|delivery| delivery.place == Place::Siblings)
     }
 
     /// What a second victim does with the objects, while it finishes what the first one began.
     pub fn helpers(&self) -> Vec<Operation> {
         let second = VICTIM_OWNERS[1];
+        // There are not places enough.
+        if self.delivery.is_some_and(|delivery| delivery.place != Place::Survivors && delivery.waits.len() > 1) {
+            return Vec::new();
+        }
         let poll = Operation::Wait(Wait::any(&[0], second, Until::Now));
         match self.objects.first() {
             None if self.dead_processes > 0 => vec![CreateAndUse(AUTO)],

@@ -8,12 +8,13 @@ use std::time::Duration;
 use ntux_platform::liveness;
 use ntux_platform::memory;
 use ntux_sync::inspect::View;
-use ntux_sync::{Arena, Capacity, Gone, New, Page};
+use ntux_sync::{Arena, Capacity, Gone, New, Page, fields};
 
-use super::board::Board;
+use super::board::{Board, LABELS};
 use super::look::{self, Eyes};
 use super::operation::{Operation, Performer};
-use super::scenario::{Founder, Scenario};
+use super::planted::Bug;
+use super::scenario::{Founder, Place, Scenario};
 use ntux_testkit::child::Child;
 use ntux_testkit::task::Task;
 
@@ -23,11 +24,15 @@ pub const SLEEPERS: std::ops::Range<usize> = 2..8;
 const ACTORS: usize = 8;
 /// The mailboxes of the victims.
 pub const VICTIMS: [usize; 2] = [8, 9];
+/// Survivors that sleep for results of waits without a thread: of the process of the first worker, which has the queue.
+pub const TAKERS: [usize; 2] = [6, 4];
+/// Threads beside a victim in its process: the first one has the queue, and the second one sleeps for results.
+pub const SIBLINGS: [usize; 2] = [10, 11];
 /// Threads that the sequential model knows.
-pub const THREADS: usize = 10;
+pub const THREADS: usize = 12;
 
 /// Small, so that searching it for leaks is quick.
-const CAPACITY: Capacity = Capacity { objects: 28, waiters: 12 };
+const CAPACITY: Capacity = Capacity { objects: 32, waiters: 14 };
 
 /// An arena with its survivors.
 pub struct Stage {
@@ -38,6 +43,8 @@ pub struct Stage {
     /// What an onlooker has of the arena, and how it looks.
     pub view: View,
     pub eyes: Eyes,
+    /// What is planted in the core of victims.
+    pub bug: Option<Bug>,
     bytes: Bytes,
     empty: Vec<u8>,
     /// The same arena, in a family that the harness founded.
@@ -51,7 +58,7 @@ impl Stage {
         let board = Board::map()?;
         let arena = Arena::create(CAPACITY).map_err(io::Error::other)?;
         let fd = arena.fd().expect("an arena that was created keeps its descriptor");
-        let bytes = Bytes::map(fd)?;
+        let bytes = Bytes::map(fd, changing(&arena))?;
         let survivors = (0..2).map(|process| survivor(board, fd, process)).collect::<io::Result<_>>()?;
         for actor in 0..ACTORS {
             board.mailbox(actor).order(Operation::Enroll);
@@ -63,7 +70,12 @@ impl Stage {
         let family = Arena::map_for_descriptors(fd).map_err(io::Error::other)?;
         let empty = bytes.copy();
         let view = look::open(&arena)?;
-        Ok(Stage { board, arena, patience, view, eyes, bytes, empty, family, _survivors: survivors })
+        Ok(Stage { board, arena, patience, view, eyes, bug: None, bytes, empty, family, _survivors: survivors })
+    }
+
+    /// The same, whose victims have this bug in their core.
+    pub fn with_bug(self, bug: Option<Bug>) -> Stage {
+        Stage { bug, ..self }
     }
 
     fn via(&self) -> BorrowedFd<'_> {
@@ -103,6 +115,7 @@ impl Stage {
     /// bytes.
     pub fn prepare(&self, scenario: &Scenario) -> io::Result<Vec<u8>> {
         self.bytes.restore(&self.empty);
+        self.board.forget_queue();
         let waiter = self.arena.waiter();
         for (number, &new) in scenario.objects.iter().enumerate() {
             let object = match scenario.founder {
@@ -133,12 +146,38 @@ impl Stage {
                 Performer::new(&self.arena, self.board).perform(operation).expect("the dead did their work");
             })?;
         }
+        if scenario.delivery.is_some_and(|delivery| delivery.place == Place::Survivors) {
+            let owner = self.board.mailbox(WORKERS[0]);
+            owner.order(Operation::QueueCreate);
+            owner.wait(self.patience).and_then(std::result::Result::ok).expect("there is room for a queue");
+        }
         Ok(self.bytes.copy())
+    }
+
+    /// Forks a process in which the victim is one thread of several.
+    pub fn siblings(&self, victim: impl FnOnce(&Arena) + Send) -> io::Result<Child> {
+        let (board, arena) = (self.board, &self.arena);
+        board.traced.store(0);
+        SIBLINGS.iter().for_each(|&actor| board.mailbox(actor).open(0, 0));
+        let siblings = Child::fork(|| {
+            std::thread::scope(|scope| {
+                for actor in SIBLINGS {
+                    scope.spawn(move || serve_one(arena, board, actor));
+                }
+                scope.spawn(|| victim(arena));
+            });
+        })?;
+        while SIBLINGS.iter().any(|&actor| board.mailbox(actor).thread() == 0) {
+            assert!(siblings.status().is_none(), "a process of several threads died before it began");
+            std::thread::sleep(Duration::from_micros(20));
+        }
+        Ok(siblings)
     }
 
     /// Puts the bytes back. Nobody may be using the arena.
     pub fn restore(&self, bytes: &[u8]) {
         self.bytes.restore(bytes);
+        (0..LABELS as u8).for_each(|label| self.board.name_registration(label, None));
     }
 
     /// The bytes as they are.
@@ -158,6 +197,14 @@ impl Stage {
     }
 }
 
+/// The bytes of the arena's file that can change: all but the packets of most queues, which are most of the file.
+fn changing(arena: &Arena) -> usize {
+    const PACKETS_OF_QUEUES: u64 = 1 << 16;
+    let tables = fields::tables(arena.capacity()).expect("it has this capacity");
+    let packets = tables.iter().find(|table| table.name == "packets").expect("there is such a table");
+    (packets.start + PACKETS_OF_QUEUES) as usize
+}
+
 /// The arena's file, mapped once more, as bytes.
 struct Bytes {
     start: *mut u8,
@@ -165,8 +212,8 @@ struct Bytes {
 }
 
 impl Bytes {
-    fn map(fd: BorrowedFd<'_>) -> io::Result<Bytes> {
-        let length = ntux_platform::memory::size(fd)? as usize;
+    /// `length`: of what anybody changes.
+    fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Bytes> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping of the whole file at an address of the kernel's choice; the file cannot shrink.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
@@ -224,17 +271,19 @@ fn serve(board: &'static Board, fd: BorrowedFd<'_>, process: usize) -> ! {
     std::thread::scope(|scope| {
         for actor in (process..ACTORS).step_by(2) {
             let arena = &arena;
-            scope.spawn(move || {
-                let performer = Performer::new(arena, board);
-                let mailbox = board.mailbox(actor);
-                mailbox.open(Task::current().number(), liveness::thread_id());
-                loop {
-                    mailbox.answer(performer.perform(mailbox.receive()));
-                }
-            });
+            scope.spawn(move || serve_one(arena, board, actor));
         }
     });
     unreachable!("the threads serve until the process is killed")
+}
+
+fn serve_one(arena: &Arena, board: &'static Board, actor: usize) -> ! {
+    let performer = Performer::new(arena, board);
+    let mailbox = board.mailbox(actor);
+    mailbox.open(Task::current().number(), liveness::thread_id());
+    loop {
+        mailbox.answer(performer.perform(mailbox.receive()));
+    }
 }
 
 /// Runs `body` in a process that ends without any clean-up; returns when it is gone.

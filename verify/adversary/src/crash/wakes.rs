@@ -4,10 +4,11 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ntux_sync::inspect::{Claim, Value, WaitState};
+use ntux_sync::inspect::{Claim, Presence, Snapshot, Value, WaitState, WaitView, WaiterView};
 use ntux_sync::spec::Outcome;
+use ntux_sync::{New, Object};
 
-use super::play::{Play, Result, wrong};
+use super::play::{Play, Result, Victim, wrong};
 use super::stage::SLEEPERS;
 use crate::WAKES_AT_DEATH;
 use ntux_testkit::task::{FutexWait, Task};
@@ -52,6 +53,9 @@ impl Play<'_> {
     }
 
     fn observe_one(&mut self, actor: usize) -> Result<()> {
+        if self.takes(actor) {
+            return self.observe_taker(actor);
+        }
         let mailbox = self.stage.board.mailbox(actor);
         let start = Instant::now();
         loop {
@@ -76,6 +80,109 @@ impl Play<'_> {
         }
     }
 
+    /// Returns true if this thread sleeps for a result of waits without a thread.
+    pub(super) fn takes(&self, actor: usize) -> bool {
+        self.takers().contains(&actor)
+    }
+
+    /// The same for a thread that sleeps at the bell of a queue. If that is not silent, there is nothing, or what there is wakes the thread
+    /// in time.
+    fn observe_taker(&mut self, actor: usize) -> Result<()> {
+        let mailbox = self.stage.board.mailbox(actor);
+        let start = Instant::now();
+        loop {
+            let task = Task::new(mailbox.thread());
+            let (asleep, sleep) = (task.asleep(), task.futex_wait());
+            if let Some(outcome) = mailbox.outcome() {
+                return self.woke(actor, outcome, mailbox.finished_ns());
+            }
+            let is_at_the_bell = asleep.is_some_and(|asleep| !mailbox.is_at(asleep.arguments[0]));
+            if is_at_the_bell && sleep != FutexWait::No && self.result_may_be_late() {
+                self.wakes.held_back += u32::from(sleep == FutexWait::Owed);
+                return Ok(());
+            }
+            let may_sleep = match sleep {
+                FutexWait::No => false,
+                FutexWait::Sound => true,
+                FutexWait::Owed => self.is_owed_nothing(actor)? || self.has_timers() && self.wakes_in_time(actor)?,
+            };
+            if is_at_the_bell && may_sleep && self.judge.may_sleep(actor) && self.judge.sleeps(actor) {
+                return self.outsleeps_nothing(actor);
+            }
+            if start.elapsed() > self.stage.patience {
+                return wrong(format!(
+                    "thread {actor} sleeps, although the bell was rung, or there is a result: {sleep:?}"
+                ));
+            }
+            std::thread::sleep(Duration::from_micros(20));
+        }
+    }
+
+    /// Returns true if no result is there for which this thread sleeps.
+    fn is_owed_nothing(&mut self, actor: usize) -> Result<bool> {
+        let snapshot = self.stage.view.snapshot().map_err(io::Error::other)?;
+        self.look_at_detached(&snapshot)?;
+        Ok(!self.judge.may_be_owed(actor))
+    }
+
+    fn has_timers(&self) -> bool {
+        self.scenario.objects.iter().any(|new| matches!(new, New::Timer { .. }))
+    }
+
+    /// Returns true if a thread at a bell sleeps at most until the first of all timers is due that are at rest.
+    fn wakes_in_time(&self, actor: usize) -> Result<bool> {
+        let snapshot = self.stage.view.snapshot().map_err(io::Error::other)?;
+        let named = (0..self.scenario.objects.len() as u8).map(|number| self.stage.board.object(number));
+        Ok(self.sleeps_until_due(actor, &snapshot, named))
+    }
+
+    /// No thread sleeps at a bell beyond the time at which a timer is due for which a wait of its queue stands.
+    fn outsleeps_nothing(&self, actor: usize) -> Result<()> {
+        if !self.has_timers() {
+            return Ok(());
+        }
+        let snapshot = self.stage.view.snapshot().map_err(io::Error::other)?;
+        let stands = |waiter: &&WaiterView| {
+            let is_alive = snapshot.peer(waiter.peer).is_some_and(|peer| peer.presence == Presence::Alive);
+            // Of a wait whose thread died before it gave the place away, the kernel would have marked the word if it did not stand.
+            let is_of_the_dead = |victim: &Victim| victim.is_over && waiter.thread == Some(victim.id.into());
+            let stands = waiter.thread == Some(0) || self.victims.iter().any(is_of_the_dead);
+            stands && waiter.state == WaitState::Waiting && is_alive
+        };
+        let objects = snapshot.waiters.iter().filter(stands).flat_map(|waiter| match &waiter.wait {
+            WaitView::Objects { objects, .. } => objects.clone(),
+            _ => vec![],
+        });
+        match self.sleeps_until_due(actor, &snapshot, objects) {
+            true => Ok(()),
+            false => wrong(format!("thread {actor} sleeps beyond the time at which a timer of its queue is due")),
+        }
+    }
+
+    fn sleeps_until_due(&self, actor: usize, snapshot: &Snapshot, objects: impl IntoIterator<Item = Object>) -> bool {
+        let Some(until) = Task::new(self.stage.board.mailbox(actor).thread()).sleeps_until() else { return false };
+        let mut timers = objects.into_iter().filter_map(|object| snapshot.object(object.index()));
+        timers.all(|seen| match (&seen.value, seen.claim) {
+            (Value::Timer(timer), Claim::None) => {
+                timer.due.is_none_or(|due| until <= due.at_ns.saturating_add(LATER_NS))
+            }
+            _ => true,
+        })
+    }
+
+    /// A stopped victim may hold back a wake as long as nobody has used the object that it signaled; as long as it stands if it was woken
+    /// itself, or has posted a packet.
+    fn result_may_be_late(&self) -> bool {
+        let mut standing = self.victims.iter().filter(|victim| !victim.is_over || !WAKES_AT_DEATH);
+        standing.any(|victim| {
+            let objects = 0..self.scenario.objects.len() as u8;
+            let named: Vec<_> = objects.filter(|&object| victim.operation.names(object)).collect();
+            !victim.operation.is_signal()
+                || named.is_empty()
+                || named.iter().any(|object| !self.touched.contains(object))
+        })
+    }
+
     /// Waits until a survivor to whom the wake was sent is awake.
     pub(super) fn observe_woken(&mut self, actor: usize) -> Result<()> {
         let mailbox = self.stage.board.mailbox(actor);
@@ -96,6 +203,7 @@ impl Play<'_> {
             self.wakes.after_a_kill += 1;
             self.wakes.latest = self.wakes.latest.max(Duration::from_nanos(late));
         }
+        self.took(outcome);
         if self.judge.returned(actor, outcome) {
             return Ok(());
         }
@@ -122,18 +230,10 @@ impl Play<'_> {
         if !waiters.any(|waiter| waiter.state == WaitState::Waiting) {
             return Ok(false);
         }
-        let Some(until) = Task::new(mailbox.thread()).sleeps_until() else { return Ok(false) };
         let wait = self.scenario.sleepers[actor - SLEEPERS.start];
         let named = (0..self.scenario.objects.len() as u8).filter(|&object| wait.names(object));
-        let wakes_in_time =
-            named.filter_map(|object| snapshot.object(self.stage.board.object(object).index())).all(|seen| {
-                match (&seen.value, seen.claim) {
-                    (Value::Timer(timer), Claim::None) => {
-                        timer.due.is_none_or(|due| until <= due.at_ns.saturating_add(LATER_NS))
-                    }
-                    _ => true,
-                }
-            });
+        let named: Vec<_> = named.map(|number| self.stage.board.object(number)).collect();
+        let wakes_in_time = self.sleeps_until_due(actor, &snapshot, named);
         Ok(wakes_in_time && self.judge.sleeps(actor))
     }
 }

@@ -15,9 +15,9 @@ use ntux_sync::inspect::{Claim, Snapshot, WaitState};
 use ntux_testkit::task::{FutexWait, Task};
 
 use super::look::Eyes;
-use super::operation::{Operation, Performer};
-use super::scenario::{SCENARIOS, Scenario};
-use super::stage::{SLEEPERS, Stage, WORKERS};
+use super::operation::{Operation, Performer, Until};
+use super::scenario::{Place, SCENARIOS, Scenario};
+use super::stage::{SLEEPERS, Stage, TAKERS, WORKERS};
 use super::tracee::{Event, Tracee, stop_here};
 
 /// How often each operation is performed.
@@ -61,7 +61,13 @@ pub fn count_all(only: Option<&str>, patience: Duration) -> io::Result<u32> {
 fn hands_over(scenario: &Scenario) -> bool {
     let takes_several = matches!(scenario.operation, Operation::Wait(wait) if wait.objects.as_slice().len() > 1);
     let is_timed = scenario.name.contains("timeout");
-    !scenario.is_long && !is_timed && (!scenario.sleepers.is_empty() || !scenario.relief.is_empty() || takes_several)
+    let delivers = scenario.delivery.is_some_and(|delivery| {
+        // Each thread that sleeps for a result gets one.
+        delivery.place == Place::Survivors && delivery.takers <= delivery.waits.len()
+    });
+    let wakes = !scenario.sleepers.is_empty() || !scenario.relief.is_empty();
+    let is_one = if scenario.delivery.is_some() { delivers } else { wakes || takes_several };
+    is_one && !scenario.is_long && !is_timed
 }
 
 /// Counts each round of one operation.
@@ -103,10 +109,21 @@ fn count(scenario: &Scenario, patience: Duration) -> io::Result<Vec<Count>> {
 /// Lets the survivors begin their waits; returns who did.
 fn fall_asleep(stage: &Stage, scenario: &Scenario) -> io::Result<Vec<usize>> {
     let mut asleep = Vec::new();
-    for (actor, &wait) in SLEEPERS.zip(scenario.sleepers) {
-        stage.board.mailbox(actor).order(Operation::Wait(wait));
-        until_asleep(stage, stage.board.mailbox(actor).thread())?;
+    let mut sleeps = |actor: usize, operation: Operation| {
+        stage.board.mailbox(actor).order(operation);
         asleep.push(actor);
+        until_asleep(stage, stage.board.mailbox(actor).thread())
+    };
+    for (actor, &wait) in SLEEPERS.zip(scenario.sleepers) {
+        sleeps(actor, Operation::Wait(wait))?;
+    }
+    if let Some(delivery) = scenario.delivery {
+        for (label, &wait) in (0..).zip(delivery.waits) {
+            by_a_worker(stage, Operation::Detach(label, wait))?;
+        }
+        for &actor in TAKERS.iter().take(delivery.takers) {
+            sleeps(actor, Operation::Collect(Until::Never))?;
+        }
     }
     Ok(asleep)
 }

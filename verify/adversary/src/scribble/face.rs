@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use ntux::{Arena, Event, MutexObject, Semaphore};
 // Defines the C functions.
 use ntux_capi as _;
-use ntux_sync::{Clock, Deadline, Due, Error, Kind, Name, New, Object};
+use ntux_sync::{Clock, Deadline, Detached, Due, Error, Kind, Name, New, Object, Queue, Registration};
 use ntux_testkit::c;
 
 use super::operation::{Operation, Outcome, Wait};
@@ -96,6 +96,17 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         Operation::WaitAll(wait) => {
             core.wait_all(waiter, &wait.objects, wait.alert, wait.owner, deadline).map(drop).into()
         }
+        Operation::QueueCreate => core.queue_create().map(drop).into(),
+        Operation::QueueClose(queue) => of_queue(*queue).and_then(|queue| core.queue_close(waiter, queue)).into(),
+        Operation::Detach(queue, all, Wait { objects, owner, .. }) => {
+            let wanted = Detached { objects, all: *all, owner: *owner, key: 1 };
+            of_queue(*queue).and_then(|queue| core.wait_detached(waiter, queue, wanted)).map(drop).into()
+        }
+        Operation::Post(queue) => of_queue(*queue).and_then(|queue| core.post(waiter, queue, 1)).into(),
+        Operation::Collect(queue, _) => {
+            of_queue(*queue).and_then(|queue| core.collect(waiter, queue, deadline)).map(drop).into()
+        }
+        Operation::Cancel(registration) => core.cancel(waiter, Registration::from_bits(*registration)).map(drop).into(),
         Operation::Retire => {
             core.retire(waiter);
             Ok(()).into()
@@ -103,6 +114,10 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         Operation::Attach => attach(arena).into(),
         Operation::Join => join(arena).into(),
     })
+}
+
+fn of_queue(bits: u64) -> Result<Queue> {
+    Queue::from_bits(bits).ok_or(Error::Invalid)
 }
 
 fn kind(like: New) -> Kind {
@@ -245,6 +260,8 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
             Operation::SetPermanent(object, false) => (functions.object_make_temporary)(handle, object.0),
             Operation::Attach => c_attach(arena),
             Operation::CreateDescriptor(_) | Operation::Kind(_) | Operation::Retire | Operation::Join => return None,
+            Operation::QueueCreate | Operation::QueueClose(_) | Operation::Detach(..) => return None,
+            Operation::Post(_) | Operation::Collect(..) | Operation::Cancel(_) => return None,
         }
     };
     assert_ne!(result, PANICKED, "a panic reached the C face in {operation:?}");

@@ -34,6 +34,15 @@ pub enum Operation {
     TimerRead(Object),
     WaitAny(Wait),
     WaitAll(Wait),
+    QueueCreate,
+    /// Queues by the numbers that stand for them: one that was made, probably.
+    QueueClose(u64),
+    /// For all of the objects, or for any.
+    Detach(u64, bool, Wait),
+    Post(u64),
+    /// How long it may sleep.
+    Collect(u64, u32),
+    Cancel(u64),
     /// Gives the thread's place back.
     Retire,
     /// Attaches the same arena once more and asks it something.
@@ -53,7 +62,7 @@ pub struct Wait {
 }
 
 /// The names of the operations, in their order.
-pub const NAMES: [&str; 27] = [
+pub const NAMES: [&str; 33] = [
     "create",
     "create_descriptor",
     "close",
@@ -81,6 +90,12 @@ pub const NAMES: [&str; 27] = [
     "timer_set",
     "timer_cancel",
     "timer_read",
+    "queue_create",
+    "queue_close",
+    "wait_detached",
+    "post",
+    "collect",
+    "cancel",
 ];
 
 /// What an operation can come to.
@@ -152,6 +167,12 @@ impl Operation {
             Operation::TimerSet(..) => 24,
             Operation::TimerCancel(_) => 25,
             Operation::TimerRead(_) => 26,
+            Operation::QueueCreate => 27,
+            Operation::QueueClose(_) => 28,
+            Operation::Detach(..) => 29,
+            Operation::Post(_) => 30,
+            Operation::Collect(..) => 31,
+            Operation::Cancel(_) => 32,
         }
     }
 
@@ -163,7 +184,7 @@ impl Operation {
     /// Any operation, mostly on one of `known`.
     pub fn random(rng: &mut Rng, known: &[Object]) -> Operation {
         let object = object(rng, known);
-        match rng.u32(0..58) {
+        match rng.u32(0..76) {
             0..4 => Operation::Create(new(rng)),
             4 => Operation::CreateDescriptor(new(rng)),
             5 => Operation::Close(object),
@@ -190,7 +211,13 @@ impl Operation {
             50 => Operation::SetPermanent(object, rng.u32(0..2) == 0),
             51..55 => Operation::TimerSet(object, clock(rng), rng.u32(0..2_000), rng.u32(0..3) * rng.u32(1..500)),
             55 => Operation::TimerCancel(object),
-            _ => Operation::TimerRead(object),
+            56..58 => Operation::TimerRead(object),
+            58..60 => Operation::QueueCreate,
+            60 => Operation::QueueClose(queue(rng)),
+            61..67 => Operation::Detach(queue(rng), rng.bool(), wait(rng, known)),
+            67..70 => Operation::Post(queue(rng)),
+            70..75 => Operation::Collect(queue(rng), rng.u32(0..3) * rng.u32(0..500)),
+            _ => Operation::Cancel(u64::from(rng.u32(0..8)) << 8 | u64::from(rng.u32(0..200)) << 24),
         }
     }
 
@@ -198,6 +225,7 @@ impl Operation {
     pub fn patience_us(&self) -> u32 {
         match self {
             Operation::WaitAny(wait) | Operation::WaitAll(wait) => wait.patience_us,
+            Operation::Collect(_, patience_us) => *patience_us,
             _ => 0,
         }
     }
@@ -208,6 +236,14 @@ fn object(rng: &mut Rng, known: &[Object]) -> Object {
         0 => Object(rng.u64(..)),
         1 => Object(u64::from(rng.u32(0..3)) << 32 | u64::from(rng.u32(0..64))),
         _ => rng.choice(known).copied().unwrap_or(Object(1 << 32)),
+    }
+}
+
+/// A number that may stand for a queue: few were made, and the owners of each are counted from 1 on.
+fn queue(rng: &mut Rng) -> u64 {
+    match rng.u32(0..16) {
+        0 => rng.u64(..),
+        _ => u64::from(rng.u32(1..4)) << 32 | u64::from(rng.u32(1..3)),
     }
 }
 

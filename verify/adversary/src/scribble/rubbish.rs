@@ -9,7 +9,7 @@ use ntux_sync::Object;
 use super::file::{ArenaFile, Word};
 
 /// The kinds of scribbles.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 15] = [
     "bit",
     "part",
     "word",
@@ -24,10 +24,11 @@ pub const KINDS: [&str; 14] = [
     "header",
     "rewind",
     "peers",
+    "delivery",
 ];
 
 /// How often each comes, in the same order.
-const OFTEN: [usize; KINDS.len()] = [6, 12, 4, 6, 2, 4, 6, 6, 6, 2, 2, 2, 6, 1];
+const OFTEN: [usize; KINDS.len()] = [6, 12, 4, 6, 2, 4, 6, 6, 6, 2, 2, 2, 6, 1, 6];
 
 /// Where most scribbles go: what a small number of threads and objects uses.
 const NEAR: u32 = 8;
@@ -81,7 +82,8 @@ impl Scribbler {
             10 => self.file.resize(*rng.choice(&[0, 1, PAGE, self.file.length() * 2, usize::MAX >> 2]).unwrap_or(&0)),
             11 => self.header(rng),
             12 => self.rewind(),
-            _ => self.peers(rng),
+            13 => self.peers(rng),
+            _ => self.pretend_delivery(rng, known),
         }
         kind
     }
@@ -102,7 +104,24 @@ impl Scribbler {
 
     /// Any word, mostly one that is in use.
     fn any_word(&self, rng: &mut Rng) -> Word {
-        let table = &self.file.tables()[*rng.choice(&[0, 0, 1, 2, 2, 2, 3, 3, 3, 4]).unwrap_or(&0)];
+        const OFTEN: [&str; 14] = [
+            "header",
+            "header",
+            "peers",
+            "waiters",
+            "waiters",
+            "waiters",
+            "objects",
+            "objects",
+            "objects",
+            "chunks",
+            "schedules",
+            "queues",
+            "queues",
+            "packets",
+        ];
+        let name = OFTEN[rng.usize(0..OFTEN.len())];
+        let table = self.file.tables().iter().find(|table| table.name == name).expect("a table");
         let near = if rng.u32(0..16) == 0 { table.count } else { table.count.min(NEAR) };
         let field = &table.fields[rng.usize(0..table.fields.len())];
         let place = if rng.bool() { 0 } else { rng.usize(0..field.count) };
@@ -352,5 +371,42 @@ impl Scribbler {
             ("ticket", ticket),
         ];
         self.set(self.file.word("header", 0, "admission", 0), &parts);
+    }
+
+    /// A queue of this process, or somebody's, with a result that was announced, or is said to be; and packets in any order.
+    fn pretend_delivery(&mut self, rng: &mut Rng, known: &[Object]) {
+        let (waiter, _) = self.pretend_waiter(rng, known);
+        let (queue, serial) = (rng.u32(0..4), rng.u128(0..4));
+        let parts = [("used", 1), ("queue", queue.into()), ("serial", serial), ("waiter", waiter.into())];
+        self.set(self.file.word("waiters", waiter, "queue", 0), &parts);
+        let word = self.file.word("waiters", waiter, "word", 0);
+        self.set(word, &[("detached", 1), ("thread", 0x3fff_ffff), ("parked", 1), ("owed", rng.u128(0..2))]);
+        let holder = self.file.word("waiters", waiter, "holder", 0);
+        self.set(holder, &[("thread", 0), ("peer", rng.u128(0..2)), ("taken", 1)]);
+        if rng.bool() {
+            self.set(
+                self.file.word("queues", queue, "holder", 0),
+                &[("thread", 0), ("peer", rng.u128(0..2)), ("taken", 1)],
+            );
+            self.write(self.file.word("queues", queue, "serial", 0), serial);
+        }
+        let group = waiter as usize % self.file.word("queues", queue, "posted", 0).field.count;
+        for name in ["posted", "seen"] {
+            let count = self.edge(rng, known, 0, 32);
+            self.write(self.file.word("queues", queue, name, group), count);
+        }
+        for name in ["rotor", "timed", "head", "tail"] {
+            if rng.bool() {
+                let word = self.file.word("queues", queue, name, 0);
+                let value = self.edge(rng, known, self.file.load(word), word.field.width as u32 * 8);
+                self.write(word, value);
+            }
+        }
+        let silent = [("silent", rng.u128(0..2)), ("rings", rng.u128(..))];
+        self.set(self.file.word("queues", queue, "bell", 0), &silent);
+        for _ in 0..rng.u32(0..4) {
+            let parts = [("full", rng.u128(0..2)), ("serial", serial), ("round", rng.u128(0..3))];
+            self.set(self.file.word("packets", rng.u32(0..NEAR), "packet", 0), &parts);
+        }
     }
 }
