@@ -39,8 +39,8 @@
 //! * I-detach-6: a thread that sleeps at the bell sleeps at most until the first of the timers is due for which waits of its queue stand, or
 //!   are about to. A thread that arms one rings before the turn takes effect, one that registers a wait before that stands; the first
 //!   thread that finds the bell rung wakes all others before it silences it. So a firing owes the queue no wake ([`super::timer`]).
-//! * I-detach-7: a queue is closed by one exchange of its bell, which rings. Whoever finds it closed wakes all: so nobody sleeps on although
-//!   the thread that closes it was stopped or killed. Any thread can go on closing it.
+//! * I-detach-7: a queue is closed by one exchange of its bell, which rings. A thread that finds it closed wakes all: so nobody sleeps on
+//!   although the thread that closes it was stopped or killed. Any thread can go on closing it.
 //!
 //! # Order
 //! * O-deliver: a thread that delivers counts, then rings, then decides. A thread that takes reads the bell, then the counts, then the
