@@ -3,7 +3,7 @@
 
 mod watchdog;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ntux::{Arena, Capacity, Deadline, Error, Event, MutexObject, Reset, Semaphore};
@@ -25,9 +25,9 @@ async fn tokio_selects_one_of_several() {
     let (first, second) = (event(&arena), Semaphore::create(&arena, 0, 9).unwrap());
     for turn in 0..500 {
         if turn % 2 == 0 {
-            drop(first.set().unwrap())
+            first.set().unwrap();
         } else {
-            drop(second.release(1).unwrap())
+            second.release(1).unwrap();
         }
         let got = tokio::select! {
             ended = first.wait_async() => ended.map(|()| 0),
@@ -62,16 +62,20 @@ async fn tasks_of_tokio_share_a_mutex() {
     const TURNS: u32 = 20;
     let arena = arena();
     let mutex = MutexObject::create(&arena).unwrap();
-    let count = Arc::new(tokio::sync::Mutex::new(0));
+    // Who is inside, and how many have been.
+    let inside = Arc::new(Mutex::new((None, 0)));
     let tasks: Vec<_> = (1..=TASKS)
         .map(|owner| {
-            let (mutex, count) = (mutex.clone(), Arc::clone(&count));
+            let (mutex, inside) = (mutex.clone(), Arc::clone(&inside));
             tokio::spawn(async move {
                 for _ in 0..TURNS {
                     mutex.lock_async(owner).await?;
-                    // Nobody else has it: there is never anybody to wait for.
-                    *count.try_lock().expect("one task at a time") += 1;
+                    assert_eq!(inside.lock().unwrap().0.replace(owner), None);
                     tokio::task::yield_now().await;
+                    let mut state = inside.lock().unwrap();
+                    assert_eq!(state.0.take(), Some(owner));
+                    state.1 += 1;
+                    drop(state);
                     mutex.unlock(owner)?;
                 }
                 Ok::<(), Error>(())
@@ -81,7 +85,7 @@ async fn tasks_of_tokio_share_a_mutex() {
     for task in tasks {
         task.await.unwrap().unwrap();
     }
-    assert_eq!(*count.lock().await, TASKS * TURNS);
+    assert_eq!(*inside.lock().unwrap(), (None, TASKS * TURNS));
     assert_eq!(mutex.read().unwrap().owner, 0);
 }
 
