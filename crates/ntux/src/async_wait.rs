@@ -2,6 +2,7 @@
 //! Asynchronous waits.
 
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,6 +12,9 @@ use ntux_sync::{Registered, Registration};
 use crate::reactor::Reactor;
 use crate::wanted::Wanted;
 use crate::{Arena, Error, Object, Result, Satisfied, Wait};
+
+#[cfg(test)]
+mod tests;
 
 /// A wait as a future: [`Arena::wait_any_async`], [`Arena::wait_all_async`]. It works with every executor, and needs no runtime.
 ///
@@ -171,8 +175,8 @@ impl AsyncWait {
 
     /// The thread gives back what it is about to grant; or it has granted it.
     fn leave(&mut self) {
-        let State::Registered { key, lineage, .. } = self.state else { return };
-        let wanted = std::mem::take(&mut self.wanted);
+        let State::Registered { key, lineage, .. } = mem::replace(&mut self.state, State::Over) else { return };
+        let wanted = mem::take(&mut self.wanted);
         let Ok(reactor) = self.reactor_of(lineage) else { return };
         if let Some((Ok(satisfied), wanted)) = reactor.leave(key, wanted) {
             self.arena.with_waiter(|arena, waiter| wanted.give_back(arena, waiter, satisfied));

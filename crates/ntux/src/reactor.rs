@@ -163,7 +163,7 @@ impl Reactor {
     }
 
     /// Grants a wait its result, and wakes its task.
-    fn deliver(&self, arena: &ntux_sync::Arena, waiter: &Waiter, delivered: Delivered) {
+    pub(crate) fn deliver(&self, arena: &ntux_sync::Arena, waiter: &Waiter, delivered: Delivered) {
         let before = {
             let mut waits = self.lock();
             match waits.stages.get_mut(&delivered.key) {
@@ -195,6 +195,12 @@ impl Reactor {
                 wake(waker);
             }
         }
+    }
+
+    /// Pretends that there is a thread, so that a test does what it would do.
+    #[cfg(test)]
+    pub(crate) fn start_none(&self) {
+        self.lock().thread = Some(thread::spawn(|| {}));
     }
 
     /// What the thread does.

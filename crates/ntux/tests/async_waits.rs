@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, Once};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
+use std::{panic, process};
 
 use ntux::{
     Arena, AsyncWait, Capacity, Deadline, Error, Event, MutexObject, Object, Reset, Satisfied, Semaphore, Timer, Wait,
@@ -25,7 +26,26 @@ fn arena() -> Arena {
 
 fn arena_with(capacity: Capacity) -> Arena {
     watchdog::start();
+    notice_panics();
     Arena::create(capacity).unwrap()
+}
+
+const PLANTED: &str = "planted: no harm";
+
+/// The reactor's thread panics for nobody's fault but a waker's: the test process ends.
+fn notice_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            before(info);
+            if thread::current().name() == Some("ntux-reactor")
+                && info.payload().downcast_ref::<&str>() != Some(&PLANTED)
+            {
+                process::abort();
+            }
+        }));
+    });
 }
 
 fn event(arena: &Arena) -> Event {
@@ -602,7 +622,7 @@ fn a_waker_that_panics_harms_its_own_task_only() {
     struct Panics;
     impl Wake for Panics {
         fn wake(self: Arc<Self>) {
-            panic!("planted: no harm");
+            panic::panic_any(PLANTED);
         }
     }
     let arena = arena();
@@ -619,31 +639,28 @@ fn a_waker_that_panics_harms_its_own_task_only() {
 
 #[test]
 fn a_waker_may_use_and_end_what_it_likes() {
-    /// Has the last handles, and other waits.
-    struct Ends(Mutex<Option<(Arena, Event, AsyncWait)>>, Mutex<Sender<usize>>);
+    /// Has the last handles of an attachment.
+    struct Ends(Mutex<Option<(Arena, Object, AsyncWait)>>, Mutex<Sender<usize>>);
     impl Wake for Ends {
         fn wake(self: Arc<Self>) {
-            let (arena, event, wait) = self.0.lock().unwrap().take().unwrap();
-            let mut more = arena.wait_any_async(&[event.object()], 2);
+            let (arena, object, mut wait) = self.0.lock().unwrap().take().unwrap();
+            assert_eq!(poll(&mut wait), Poll::Ready(Ok(satisfied(0))));
+            let mut more = arena.wait_any_async(&[object], 2);
             assert!(poll(&mut more).is_pending());
-            drop((wait, more, event, arena));
+            drop((wait, more, arena));
             self.1.lock().unwrap().send(1).unwrap();
         }
     }
+    let arena = arena();
+    let event = event(&arena);
     for _ in 0..50 {
-        let arena = arena();
-        let [event, signal] = [event(&arena), event(&arena)];
+        let attached = Arena::attach(arena.fd()).unwrap();
         let (sender, ended) = channel();
-        let waker = Arc::new(Ends(Mutex::new(None), Mutex::new(sender)));
-        let mut wait = arena.wait_any_async(&[signal.object()], 1);
-        let other = arena.clone();
-        assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&Waker::from(Arc::clone(&waker)))).is_pending());
-        *waker.0.lock().unwrap() = Some((other, event, wait));
-        let signal_object = signal.keep();
-        drop(signal);
-        // The signaling handle is the last one outside.
-        Event::from_object(&arena, signal_object).unwrap().set().unwrap();
-        drop(arena);
+        let ends = Arc::new(Ends(Mutex::new(None), Mutex::new(sender)));
+        let mut wait = attached.wait_any_async(&[event.object()], 1);
+        assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&Waker::from(Arc::clone(&ends)))).is_pending());
+        *ends.0.lock().unwrap() = Some((attached, event.object(), wait));
+        event.set().unwrap();
         assert_eq!(ended.recv_timeout(Duration::from_secs(20)), Ok(1));
     }
 }
@@ -651,6 +668,7 @@ fn a_waker_may_use_and_end_what_it_likes() {
 #[test]
 fn arenas_with_waits_come_and_go() {
     watchdog::start();
+    notice_panics();
     // More than there can be threads or mappings, if any stayed.
     for round in 0..3_000 {
         let arena = Arena::create_private(Capacity { objects: 16, waiters: 16 }).unwrap();
