@@ -196,12 +196,12 @@ impl Arena {
         ended.map_err(|error| self.refusal(error, objects, wait))
     }
 
-    /// As [`Arena::wait_any`], for a task: waits until one of `objects` is signaled, and acquires it, mutexes for `owner`. Without objects the
-    /// future is never ready.
+    /// Does what [`Arena::wait_any`] does, for a task: waits until one of `objects` is signaled, and acquires it, mutexes for `owner`.
+    /// Without objects the future is never ready.
     ///
-    /// Dropping the future ends the wait, and gives back what nobody has got: [`AsyncWait`]. So a deadline is the runtime's timeout, or a
-    /// [`Timer`](crate::Timer) among the objects; an alert is one more object, or one of two futures of which the first counts. An owner is any
-    /// number but 0, as for [`Wait::by`]: another one for each task.
+    /// Dropping the future ends the wait, and gives back what no task has got: [`AsyncWait`]. So a deadline is the runtime's timeout, or a
+    /// [`Timer`](crate::Timer) among the objects; an alert is one more object, or another future of which the first one counts. An owner is
+    /// any number but 0, as for [`Wait::by`]: another one for each task.
     ///
     /// ```
     /// use ntux::{Arena, Capacity, Event, Reset, Semaphore};
@@ -227,16 +227,16 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// Of the future; nothing was acquired: those of [`Arena::wait_any`], but [`Error::TimedOut`]; [`Error::Exhausted`] also when the arena has
-    /// as many queues as it has room for; [`Error::Os`] if the system gives no thread.
+    /// The future's; nothing was acquired: those of [`Arena::wait_any`], but [`Error::TimedOut`]; [`Error::Exhausted`] also when the arena
+    /// has as many queues as it has room for; [`Error::Os`] if the system gives no thread.
     ///
     /// Any thread; not in a signal handler.
     pub fn wait_any_async(&self, objects: &[Object], owner: u32) -> AsyncWait {
         AsyncWait::new(self, objects, false, owner)
     }
 
-    /// As [`Arena::wait_all`], for a task: waits until all of `objects` are signaled at the same moment, and acquires them in one step. See
-    /// [`Arena::wait_any_async`].
+    /// Does what [`Arena::wait_all`] does, for a task: waits until all of `objects` are signaled at the same moment, and acquires them in
+    /// one step. See [`Arena::wait_any_async`].
     ///
     /// # Errors
     ///

@@ -42,21 +42,22 @@ mod tests;
 ///
 /// # Cancellation
 ///
-/// Dropping it ends the wait: nothing is acquired after that. If it was satisfied before, and no poll has returned that, what it has acquired
-/// is *given back*, so that others get it:
+/// Dropping it ends the wait: nothing is acquired after that. If it was satisfied before, and no poll has returned the result, the drop
+/// *gives back* what it has acquired, so that others get it:
 ///
 /// | object | given back by |
 /// | --- | --- |
-/// | auto-reset event | setting it: one who waits gets it, or it stays set |
+/// | auto-reset event | setting it: another wait gets it, or it stays set |
 /// | semaphore | releasing one unit, unless others have released it up to its maximum meanwhile |
 /// | mutex | unlocking it; one that had been abandoned is abandoned again |
 /// | manual-reset event, manual-reset timer | nothing: it was not changed |
 /// | auto-reset timer ([`Timer`](crate::Timer)) | nothing can: *that firing is lost*, unless the program uses [`AsyncWait::cancel`] |
 /// | all of several | each of them, one after the other |
 ///
-/// Giving back is a signal of its own. Others can have seen the object unsignaled meanwhile, a wait that timed out in that moment is over, and
-/// who waits behind this one gets it somewhat later. A [`pulse`](crate::Event::pulse) that this wait has used up becomes a set. Each mutex of a wait for all that says
-/// [`Satisfied::abandoned`] becomes abandoned, since nobody knows which one was.
+/// Giving back is a signal of its own, which others can tell from a wait that has never been. They may have seen the object unsignaled
+/// meanwhile; a wait whose deadline passed in that moment is over; a wait that stands behind this one gets the object later. A
+/// [`pulse`](crate::Event::pulse) that this wait has used up becomes a set. If a wait for all says [`Satisfied::abandoned`], each of its
+/// mutexes becomes abandoned, since nobody knows which one was.
 ///
 /// A wait that is leaked ([`std::mem::forget`]) goes on, and keeps what it acquires.
 ///
@@ -67,8 +68,9 @@ mod tests;
 ///
 /// # What it takes
 ///
-/// Each wait that is not over has one of the arena's waiters ([`Capacity::waiters`](crate::Capacity::waiters)). The first one starts a thread of this
-/// process, `ntux-reactor`, which wakes the tasks and fires timers; it sleeps otherwise, and ends when the last handle of the arena is dropped.
+/// Each wait that is not over has one of the arena's waiters ([`Capacity::waiters`](crate::Capacity::waiters)). The first one starts a
+/// thread of this process, `ntux-reactor`, which wakes the tasks and fires timers. It sleeps otherwise, and ends when the last handle of
+/// the arena is dropped.
 #[must_use = "a future does nothing unless it is polled"]
 pub struct AsyncWait {
     arena: Arena,
@@ -95,8 +97,8 @@ impl AsyncWait {
         AsyncWait { arena: arena.clone(), wanted: Wanted { objects: objects.into(), all, owner }, state: State::New }
     }
 
-    /// Ends the wait. Returns what it has acquired, which the caller has then; none if that is nothing. So nothing is given back, and no firing of
-    /// a timer lost.
+    /// Ends the wait. Returns what it has acquired, which the caller has then; none if that is nothing. So nothing is given back, and no
+    /// firing of a timer is lost.
     ///
     /// ```
     /// use ntux::{Arena, Capacity, Reset, Timer};

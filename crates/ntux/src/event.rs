@@ -199,7 +199,7 @@ impl Event {
         Ok(())
     }
 
-    /// As [`Event::wait`], for a task: waits until the event is signaled, and resets it if it is [`Reset::Auto`]. Dropping the future ends the wait; [`AsyncWait`](crate::AsyncWait) says what
+    /// Does what [`Event::wait`] does, for a task: waits until the event is signaled, and resets it if it is [`Reset::Auto`]. Dropping the future ends the wait; [`AsyncWait`](crate::AsyncWait) says what
     /// happens to a signal that it has used up.
     ///
     /// # Errors

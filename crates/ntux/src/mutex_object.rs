@@ -153,7 +153,7 @@ impl MutexObject {
         self.handle.arena.wait_any(&[self.handle.object()], Wait::by(owner).until(deadline))
     }
 
-    /// As [`MutexObject::lock`], for a task: waits until the mutex is unowned or owned by `owner`, and acquires it. Two tasks with the same
+    /// Does what [`MutexObject::lock`] does, for a task: waits until the mutex is unowned or owned by `owner`, and acquires it. Two tasks with the same
     /// owner both get it. Dropping the future ends the wait, and unlocks what nobody knows to be locked; once the future has returned, the
     /// mutex is the task's until it calls [`MutexObject::unlock`].
     ///

@@ -33,17 +33,17 @@
 //! * I-reactor-2: a key is entered before its wait is registered, and never used again. So the thread finds the key of each result.
 //! * I-reactor-3: keys are numbers, which other processes could change in shared memory: they are looked up, and an index that comes
 //!   back is checked. Rubbish there wakes the wrong task, and harms nothing else.
-//! * I-reactor-4: nobody drops the attachment while the thread may look into it. The thread sleeps without a share in it, else the
-//!   attachment would never end; whoever drops the last share closes the queue, and waits for the thread to end, before anything is unmapped.
-//! * I-reactor-5: the thread calls wakers only while it has a share in the attachment, so whoever waits for its end does not wait for foreign
-//!   code. If its share turns out to be the last one, it ends the attachment itself, and returns.
+//! * I-reactor-4: nobody unmaps the arena while the thread may look into it. The thread sleeps without a share in the attachment, else
+//!   that would never end. A thread that drops the last share closes the queue first, and waits until the reactor's thread has ended.
+//! * I-reactor-5: the thread calls wakers only while it has a share in the attachment. So a thread that waits for its end does not wait
+//!   for foreign code. If its own share turns out to be the last one, the thread ends the attachment itself, and returns.
 //!
 //! # Fork
-//! A child has a copy of the table, perhaps one that another thread of its parent was changing, and no thread. A reactor belongs to a lineage:
-//! the child makes another one, and leaves the inherited one alone (it is never freed there).
+//! A child has no such thread, and a copy of the table, which another thread of its parent may have been changing. So a reactor belongs to
+//! a lineage: the child makes another one, and leaves the inherited one alone, which is never freed there.
 //!
 //! # Death
-//! If the process dies, its waits take nothing more: those of the queue end with it. A result that was delivered and not returned is lost with it.
+//! If the process dies, its waits end with the queue. A result that was delivered, and that no poll has returned, is lost with the process.
 
 use std::collections::HashMap;
 use std::mem;
@@ -251,8 +251,8 @@ fn wake(waker: Waker) {
     }
 }
 
-/// The reactor of an attachment, once there is one: an address of `Arc<Reactor>`, or 0. A lock, or a `OnceLock`, could be held for ever in a
-/// forked child.
+/// The reactor of an attachment, once there is one: an address of `Arc<Reactor>`, or 0. A lock, or a `OnceLock`, could be held for ever in
+/// a forked child.
 #[derive(Default)]
 pub(crate) struct Place(Word64);
 

@@ -151,7 +151,7 @@ impl Semaphore {
         Ok(())
     }
 
-    /// As [`Semaphore::wait`], for a task: waits until the count is above zero, and decrements it. Dropping the future ends the wait; [`AsyncWait`](crate::AsyncWait) says what
+    /// Does what [`Semaphore::wait`] does, for a task: waits until the count is above zero, and decrements it. Dropping the future ends the wait; [`AsyncWait`](crate::AsyncWait) says what
     /// happens to a unit that it has taken.
     ///
     /// # Errors

@@ -166,7 +166,7 @@ impl Timer {
         Ok(())
     }
 
-    /// As [`Timer::wait`], for a task: waits until the timer is signaled, and resets it if it is [`Reset::Auto`]. Dropping the future ends the wait; [`AsyncWait`](crate::AsyncWait) says what
+    /// Does what [`Timer::wait`] does, for a task: waits until the timer is signaled, and resets it if it is [`Reset::Auto`]. Dropping the future ends the wait; [`AsyncWait`](crate::AsyncWait) says what
     /// happens to a firing that it has used up.
     ///
     /// # Errors

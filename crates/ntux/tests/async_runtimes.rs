@@ -62,7 +62,7 @@ async fn tasks_of_tokio_share_a_mutex() {
     const TURNS: u32 = 20;
     let arena = arena();
     let mutex = MutexObject::create(&arena).unwrap();
-    // Who is inside, and how many have been.
+    // The owner that is inside, and how many have been.
     let inside = Arc::new(Mutex::new((None, 0)));
     let tasks: Vec<_> = (1..=TASKS)
         .map(|owner| {

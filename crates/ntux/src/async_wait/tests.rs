@@ -111,7 +111,7 @@ fn rubbish_wakes_nobody() {
     let acquired = Satisfied { index: 5, abandoned: true };
     scene.deliver(Delivered { registration: None, key: 77, satisfied: acquired });
     assert!(poll(&mut scene.wait).is_pending());
-    // Of the right key, but with an index that there is not: nothing is given back.
+    // With the right key, but an index that no object has: nothing is given back.
     scene.deliver(Delivered { registration: None, key: 0, satisfied: acquired });
     scene.deliver(Delivered { registration: None, key: 0, satisfied: acquired });
     scene.wait = scene.arena.wait_any_async(&[], 1);
