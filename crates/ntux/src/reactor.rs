@@ -40,7 +40,8 @@
 //!
 //! # Fork
 //! A child has no such thread, and a copy of the table, which another thread of its parent may have been changing. So a reactor belongs to
-//! a lineage: the child makes another one, and leaves the inherited one alone, which is never freed there.
+//! a lineage: the child makes another one, and leaves the inherited one alone, which is never freed there. If the thread was waking a task
+//! at the instant of the fork, its share stays in the child's count, and the arena stays mapped there until the child ends.
 //!
 //! # Death
 //! If the process dies, its waits end with the queue. A result that was delivered, and that no poll has returned, is lost with the process.
