@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use ntux_sync::{Capacity, Satisfied, Waiter};
 
+use crate::reactor::Reactor;
 use crate::waiter::Attached;
-use crate::{Error, Object, Result, Wait, waiter};
+use crate::{AsyncWait, Error, Object, Result, Wait, waiter};
 
 /// An attached arena. A clone is the same attachment, which ends when the last clone and the last handle are dropped.
 #[derive(Clone)]
@@ -195,6 +196,57 @@ impl Arena {
         ended.map_err(|error| self.refusal(error, objects, wait))
     }
 
+    /// Does what [`Arena::wait_any`] does, for a task: waits until one of `objects` is signaled, and acquires it, mutexes for `owner`.
+    /// Without objects the future is never ready.
+    ///
+    /// Dropping the future ends the wait, and gives back what no task has got: [`AsyncWait`]. So a deadline is the runtime's timeout, or a
+    /// [`Timer`](crate::Timer) among the objects; an alert is one more object, or another future of which the first one counts. An owner is
+    /// any number but 0, as for [`Wait::by`]: another one for each task.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Event, Reset, Semaphore};
+    ///
+    /// # #[tokio::main] async fn main() -> ntux::Result<()> {
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let (jobs, stop) = (Semaphore::create(&arena, 0, 10)?, Event::create(&arena, Reset::Manual, false)?);
+    /// let worker = tokio::spawn({
+    ///     let (arena, either) = (arena.clone(), [jobs.object(), stop.object()]);
+    ///     async move {
+    ///         let mut done = 0;
+    ///         while arena.wait_any_async(&either, 1).await?.index == 0 {
+    ///             done += 1;
+    ///         }
+    ///         Ok::<u32, ntux::Error>(done)
+    ///     }
+    /// });
+    /// jobs.release(3)?; // elsewhere, also in other processes
+    /// stop.set()?;
+    /// assert_eq!(worker.await.unwrap()?, 3);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The future's; nothing was acquired: those of [`Arena::wait_any`], but [`Error::TimedOut`]; [`Error::Exhausted`] also when the arena
+    /// has as many queues as it has room for; [`Error::Os`] if the system gives no thread.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn wait_any_async(&self, objects: &[Object], owner: u32) -> AsyncWait {
+        AsyncWait::new(self, objects, false, owner)
+    }
+
+    /// Does what [`Arena::wait_all`] does, for a task: waits until all of `objects` are signaled at the same moment, and acquires them in
+    /// one step. See [`Arena::wait_any_async`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Arena::wait_any_async`]; also [`Error::Invalid`] for an object that occurs twice.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn wait_all_async(&self, objects: &[Object], owner: u32) -> AsyncWait {
+        AsyncWait::new(self, objects, true, owner)
+    }
+
     /// Signals one object, then waits for another: releases one unit of a semaphore, unlocks a mutex for the wait's owner, or sets an
     /// event. Two steps: another thread can see the signal before this one waits.
     ///
@@ -333,6 +385,16 @@ impl Arena {
     /// Any thread; not in a signal handler. Corresponds to keeping a descriptor of the driver's object.
     pub fn adopt(&self, object: Object) -> Result<()> {
         self.attached.adopt(object.in_core())
+    }
+
+    /// What serves the asynchronous waits of this process.
+    pub(crate) fn reactor(&self) -> Result<&Arc<Reactor>> {
+        self.attached.reactor.get_or_make(&self.attached)
+    }
+
+    #[inline(always)]
+    pub(crate) fn attached(&self) -> &Arc<Attached> {
+        &self.attached
     }
 
     /// The core's arena: the way in for faces that keep waiters of their own.

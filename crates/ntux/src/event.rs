@@ -199,6 +199,18 @@ impl Event {
         Ok(())
     }
 
+    /// Does what [`Event::wait`] does, for a task: waits until the event is signaled, and resets it if it is [`Reset::Auto`]. Dropping the future ends the wait; [`AsyncWait`](crate::AsyncWait) says what
+    /// happens to a signal that it has used up.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Arena::wait_any_async`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub async fn wait_async(&self) -> Result<()> {
+        self.handle.arena.wait_any_async(&[self.handle.object()], OWNERLESS).await.map(drop)
+    }
+
     /// Reads a consistent state.
     ///
     /// # Errors

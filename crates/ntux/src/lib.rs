@@ -6,7 +6,7 @@
 //! forks. [`Semaphore`], [`MutexObject`] and [`Event`] are handles of objects in an arena; their [`Object`] is a plain number
 //! that means the same in every process that has attached the arena. A thread waits on one object through its handle,
 //! or on up to 64 through [`Arena::wait_any`] and [`Arena::wait_all`]. A [`WaitSet`] is for more; a [`Queue`] for waits that go on while no
-//! thread sleeps in them.
+//! thread sleeps in them; an [`AsyncWait`] is a wait as a future, for tasks of any executor ([`Event::wait_async`]).
 //!
 //! ```
 //! use ntux::{Arena, Capacity, Event, Reset, Semaphore, Wait};
@@ -63,6 +63,7 @@
 //! library's does; `FairMutex` is a [`MutexObject`], which is handed over in order of arrival, at a context switch for each hand-over.
 
 mod arena;
+mod async_wait;
 mod event;
 mod hand_over;
 mod handle;
@@ -72,13 +73,16 @@ mod object;
 pub mod planted;
 mod queue;
 mod raw_mutex;
+mod reactor;
 mod semaphore;
 mod timer;
 mod wait;
 mod wait_set;
 mod waiter;
+mod wanted;
 
 pub use arena::Arena;
+pub use async_wait::AsyncWait;
 pub use event::{Event, EventState, Reset};
 pub use hand_over::HandOver;
 pub use mutex::{FairMutex, FairMutexGuard, LockError, LockResult, Mutex, MutexGuard};
@@ -97,6 +101,10 @@ pub use wait_set::{Acquired, WaitSet};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/rust/tutorial.md")]
 struct Tutorial;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust/async.md")]
+struct Async;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

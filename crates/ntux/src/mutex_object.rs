@@ -4,7 +4,7 @@
 use ntux_sync::{Deadline, Kind, MutexState, New, Satisfied};
 
 use crate::handle::Handle;
-use crate::{Arena, Name, Object, Result, Wait};
+use crate::{Arena, AsyncWait, Name, Object, Result, Wait};
 
 /// NT's mutex, an object of an arena (NT calls it a mutant): signaled while unowned, and always to its owner; acquiring it increments the recursion count.
 ///
@@ -151,6 +151,19 @@ impl MutexObject {
     #[inline]
     pub fn lock(&self, owner: u32, deadline: Deadline) -> Result<Satisfied> {
         self.handle.arena.wait_any(&[self.handle.object()], Wait::by(owner).until(deadline))
+    }
+
+    /// Does what [`MutexObject::lock`] does, for a task: waits until the mutex is unowned or owned by `owner`, and acquires it. Two tasks with the same
+    /// owner both get it. Dropping the future ends the wait, and unlocks what nobody knows to be locked; once the future has returned, the
+    /// mutex is the task's until it calls [`MutexObject::unlock`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Arena::wait_any_async`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn lock_async(&self, owner: u32) -> AsyncWait {
+        self.handle.arena.wait_any_async(&[self.handle.object()], owner)
     }
 
     /// Decrements the recursion count and returns the previous count. At 0 the mutex becomes unowned, and the first

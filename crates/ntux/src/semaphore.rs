@@ -151,6 +151,18 @@ impl Semaphore {
         Ok(())
     }
 
+    /// Does what [`Semaphore::wait`] does, for a task: waits until the count is above zero, and decrements it. Dropping the future ends the wait; [`AsyncWait`](crate::AsyncWait) says what
+    /// happens to a unit that it has taken.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Arena::wait_any_async`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub async fn wait_async(&self) -> Result<()> {
+        self.handle.arena.wait_any_async(&[self.handle.object()], OWNERLESS).await.map(drop)
+    }
+
     /// Reads a consistent state.
     ///
     /// # Errors

@@ -6,12 +6,15 @@
 //! that forked; the core detects that such a waiter belongs to the parent, and takes another one.
 
 use std::cell::{Cell, RefCell};
+use std::marker::PhantomPinned;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ntux_platform::liveness;
 use ntux_sync::{Arena, Waiter};
+
+use crate::reactor;
 
 thread_local! {
     /// Null, or a place of `PLACES`. Has no destructor, so reading it is one load.
@@ -29,10 +32,13 @@ impl Last {
     const NOWHERE: Last = Last { attached: ptr::null(), waiter: ptr::null() };
 }
 
-/// An attachment of an arena, and the waiters that threads have in it.
+/// An attachment of an arena, the waiters that threads have in it, and what serves its asynchronous waits.
 pub(crate) struct Attached {
     arena: Arena,
     waiters: Arc<Waiters>,
+    pub(crate) reactor: reactor::Place,
+    /// The reactor's thread may look into the arena while this is being dropped: a `&mut` of it is not the only way to it.
+    _shared: PhantomPinned,
 }
 
 /// The waiters that threads of one process have in an attachment.
@@ -52,7 +58,8 @@ unsafe impl Send for Registered {}
 impl Attached {
     pub(crate) fn new(arena: Arena) -> Attached {
         let waiters = Waiters { lineage: liveness::lineage(), list: Mutex::default() };
-        Attached { arena, waiters: Arc::new(waiters) }
+        let reactor = reactor::Place::default();
+        Attached { arena, waiters: Arc::new(waiters), reactor, _shared: PhantomPinned }
     }
 }
 
@@ -68,6 +75,7 @@ impl Deref for Attached {
 impl Drop for Attached {
     /// Threads that continue to live keep their places, so the slots of these in the arena are returned here.
     fn drop(&mut self) {
+        self.reactor.end(&self.arena);
         let Some(mut list) = self.waiters.lock() else { return };
         for Registered(waiter) in list.drain(..) {
             // SAFETY: its place takes it from the list, under this lock, before it goes; nobody else uses it

@@ -27,3 +27,8 @@ fn threads_work_off_a_queue() {
 fn one_thread_serves_thousands_of_sessions() {
     assert_eq!(output("wait-set"), "20000 requests were served\n");
 }
+
+#[test]
+fn a_server_waits_for_connections_and_another_process() {
+    assert_eq!(output("async-server"), "200 meals were served, 10 guests waited for a late one in vain\n");
+}
