@@ -188,8 +188,7 @@ impl Play<'_> {
         let object = request.object().and_then(|object| snapshot.object(object.0 as u32));
         let entries = object.into_iter().flat_map(|object| object.waiting());
         let waiters = entries.filter_map(|entry| snapshot.waiter(entry.waiter));
-        let is_one =
-            |waiter: &&WaiterView| waiter.parked && waiter.queue.is_none() && self.waits_for_all(Some(waiter));
+        let is_one = |waiter: &&WaiterView| waiter.parked && waiter.queue.is_none() && self.waits_for_all(Some(waiter));
         waiters.filter(is_one).map(|waiter| waiter.index).collect()
     }
 
