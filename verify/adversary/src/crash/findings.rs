@@ -150,8 +150,9 @@ impl Play<'_> {
 
     fn expected(&self, snapshot: &Snapshot) -> Vec<Finding> {
         let fates = self.fates(snapshot);
-        // A victim that was stopped on its way to sleep is in the queue, and does not wait for others yet.
-        let is_asleep = |index: &u32| snapshot.waiter(*index).is_some_and(|waiter| waiter.parked);
+        // A victim that was stopped on its way to sleep is in the queue, and does not wait for others yet; nor does a wait without a thread.
+        let is_asleep =
+            |index: &u32| snapshot.waiter(*index).is_some_and(|waiter| waiter.parked && waiter.queue.is_none());
         let matters = |object: &ObjectView| object.life != Life::Closed || object.waiting().next().is_some();
         let objects = snapshot.objects.iter().filter(|object| object.claim != Claim::None && matters(object));
         let mut expected: Vec<Finding> = objects
@@ -187,7 +188,7 @@ impl Play<'_> {
         let object = request.object().and_then(|object| snapshot.object(object.0 as u32));
         let entries = object.into_iter().flat_map(|object| object.waiting());
         let waiters = entries.filter_map(|entry| snapshot.waiter(entry.waiter));
-        let is_one = |waiter: &&WaiterView| waiter.parked && self.waits_for_all(Some(waiter));
+        let is_one = |waiter: &&WaiterView| waiter.parked && waiter.queue.is_none() && self.waits_for_all(Some(waiter));
         waiters.filter(is_one).map(|waiter| waiter.index).collect()
     }
 
@@ -241,7 +242,7 @@ impl Play<'_> {
 
     fn waits_for_all(&self, waiter: Option<&WaiterView>) -> bool {
         let Some(waiter) = waiter else { return false };
-        if waiter.thread == Some(0) {
+        if waiter.queue.is_some() {
             let waits = self.scenario.delivery.map_or(&[][..], |delivery| delivery.waits);
             let registered = waits.iter().any(|wait| wait.all);
             let registers =

@@ -75,7 +75,7 @@ impl Play<'_> {
         let is_there = |waiter: &&WaiterView| {
             let is_alive = snapshot.peer(waiter.peer).is_some_and(|peer| peer.presence == Presence::Alive);
             let goes_on = matches!(waiter.state, WaitState::Waiting | WaitState::Satisfied { .. });
-            waiter.thread == Some(0) && is_alive && goes_on
+            waiter.queue.is_some() && is_alive && goes_on
         };
         let seen: Vec<_> = snapshot.waiters.iter().filter(is_there).collect();
         let results = seen.iter().filter(|waiter| waiter.state != WaitState::Waiting).count();

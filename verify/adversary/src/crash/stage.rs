@@ -2,13 +2,15 @@
 //! The arena under test, the survivors that use it, and a copy of its bytes from which each experiment begins.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use ntux_platform::liveness;
 use ntux_platform::memory;
+use ntux_sync::fields::{self, Table};
 use ntux_sync::inspect::View;
-use ntux_sync::{Arena, Capacity, Gone, New, Page, fields};
+use ntux_sync::{Arena, Capacity, Gone, New, Page};
 
 use super::board::{Board, LABELS};
 use super::look::{self, Eyes};
@@ -197,49 +199,78 @@ impl Stage {
     }
 }
 
-/// The bytes of the arena's file that can change: all but the packets of most queues, which are most of the file.
-fn changing(arena: &Arena) -> usize {
+/// Where in the arena's file are bytes that can change: not in the packets of most queues, which are most of the file.
+fn changing(arena: &Arena) -> [Range<usize>; 2] {
     const PACKETS_OF_QUEUES: u64 = 1 << 16;
     let tables = fields::tables(arena.capacity()).expect("it has this capacity");
+    let end = |table: &Table| table.start + table.stride * u64::from(table.count);
     let packets = tables.iter().find(|table| table.name == "packets").expect("there is such a table");
-    (packets.start + PACKETS_OF_QUEUES) as usize
+    let last = tables.iter().map(end).max().expect("there are tables");
+    let unused = packets.start + PACKETS_OF_QUEUES..end(packets);
+    [0..unused.start as usize, unused.end as usize..last as usize]
 }
 
-/// The arena's file, mapped once more, as bytes.
+/// The arena's file, mapped once more, as bytes: those in `ranges`.
 struct Bytes {
     start: *mut u8,
-    length: usize,
+    mapped: usize,
+    ranges: [Range<usize>; 2],
 }
 
 impl Bytes {
-    /// `length`: of what anybody changes.
-    fn map(fd: BorrowedFd<'_>, length: usize) -> io::Result<Bytes> {
+    fn map(fd: BorrowedFd<'_>, ranges: [Range<usize>; 2]) -> io::Result<Bytes> {
+        let mapped = ntux_platform::memory::size(fd)? as usize;
+        assert!(ranges.iter().all(|range| range.start <= range.end && range.end <= mapped));
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh mapping of the whole file at an address of the kernel's choice; the file cannot shrink.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), length, access, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), mapped, access, libc::MAP_SHARED, fd.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Bytes { start: start.cast(), length })
+        Ok(Bytes { start: start.cast(), mapped, ranges })
+    }
+
+    /// Each range in the mapping, and where it is in a copy.
+    fn parts(&self) -> impl Iterator<Item = (*mut u8, Range<usize>)> {
+        let mut copied = 0;
+        self.ranges.iter().map(move |range| {
+            let place = copied..copied + range.len();
+            copied = place.end;
+            // SAFETY: inside the mapping.
+            (unsafe { self.start.add(range.start) }, place)
+        })
+    }
+
+    fn length(&self) -> usize {
+        self.ranges.iter().map(Range::len).sum()
     }
 
     fn copy(&self) -> Vec<u8> {
-        let mut copy = vec![0; self.length];
-        // SAFETY: both are valid for the length. The callers ensure that all others that use the arena are stopped.
-        unsafe { std::ptr::copy_nonoverlapping(self.start, copy.as_mut_ptr(), self.length) };
+        let mut copy = vec![0; self.length()];
+        for (part, place) in self.parts() {
+            let copy = &mut copy[place];
+            // SAFETY: both are valid for the length. The callers ensure that all others that use the arena are stopped.
+            unsafe { std::ptr::copy_nonoverlapping(part, copy.as_mut_ptr(), copy.len()) };
+        }
         copy
     }
 
     fn restore(&self, bytes: &[u8]) {
-        assert_eq!(bytes.len(), self.length);
-        // SAFETY: as in `copy`.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start, self.length) };
+        assert_eq!(bytes.len(), self.length());
+        for (part, place) in self.parts() {
+            let bytes = &bytes[place];
+            // SAFETY: as in `copy`.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), part, bytes.len()) };
+        }
     }
 
     fn update(&self, before: &mut Vec<u8>) -> bool {
-        assert_eq!(before.len(), self.length);
-        // SAFETY: both are valid for the length; a survivor that goes on meanwhile changes only what is compared.
-        let same = unsafe { libc::memcmp(self.start.cast(), before.as_ptr().cast(), self.length) } == 0;
+        assert_eq!(before.len(), self.length());
+        let same = self.parts().all(|(part, place)| {
+            let before = &before[place];
+            // SAFETY: both are valid for the length; a survivor that goes on meanwhile changes only what is compared.
+            unsafe { libc::memcmp(part.cast(), before.as_ptr().cast(), before.len()) == 0 }
+        });
         if !same {
             *before = self.copy();
         }
@@ -250,7 +281,7 @@ impl Bytes {
 impl Drop for Bytes {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours, and this is the last use of it.
-        unsafe { libc::munmap(self.start.cast(), self.length) };
+        unsafe { libc::munmap(self.start.cast(), self.mapped) };
     }
 }
 

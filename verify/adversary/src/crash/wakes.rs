@@ -8,7 +8,7 @@ use ntux_sync::inspect::{Claim, Presence, Snapshot, Value, WaitState, WaitView, 
 use ntux_sync::spec::Outcome;
 use ntux_sync::{New, Object};
 
-use super::play::{Play, Result, Victim, wrong};
+use super::play::{Play, Result, wrong};
 use super::stage::SLEEPERS;
 use crate::WAKES_AT_DEATH;
 use ntux_testkit::task::{FutexWait, Task};
@@ -144,10 +144,7 @@ impl Play<'_> {
         let snapshot = self.stage.view.snapshot().map_err(io::Error::other)?;
         let stands = |waiter: &&WaiterView| {
             let is_alive = snapshot.peer(waiter.peer).is_some_and(|peer| peer.presence == Presence::Alive);
-            // Of a wait whose thread died before it gave the place away, the kernel would have marked the word if it did not stand.
-            let is_of_the_dead = |victim: &Victim| victim.is_over && waiter.thread == Some(victim.id.into());
-            let stands = waiter.thread == Some(0) || self.victims.iter().any(is_of_the_dead);
-            stands && waiter.state == WaitState::Waiting && is_alive
+            waiter.queue.is_some() && waiter.state == WaitState::Waiting && is_alive
         };
         let objects = snapshot.waiters.iter().filter(stands).flat_map(|waiter| match &waiter.wait {
             WaitView::Objects { objects, .. } => objects.clone(),
