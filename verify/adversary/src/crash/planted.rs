@@ -13,9 +13,9 @@ use super::operation::{Performer, system};
 /// What is planted in the core of a victim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Bug {
-    /// Whoever takes results does not tell the kernel to wake another one
+    /// A thread that takes results does not tell the kernel to wake another one
     TakerUnwilled,
-    /// Whoever delivers a result names no bell to the kernel
+    /// A thread that delivers a result names no bell to the kernel
     DeliveryUnwilled,
 }
 

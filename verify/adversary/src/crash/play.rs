@@ -184,7 +184,7 @@ impl<'a> Play<'a> {
         Ok(play)
     }
 
-    /// Who has the queue of the scenario, if it is not the victim.
+    /// The process that has the queue of the scenario, if it is not the victim.
     fn owner(&self) -> Option<usize> {
         match self.scenario.delivery?.place {
             Place::Survivors => Some(WORKERS[0]),
@@ -193,7 +193,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Who sleeps for results.
+    /// The processes that sleep for results.
     pub(super) fn takers(&self) -> &'static [usize] {
         match self.scenario.delivery {
             Some(Delivery { place: Place::Survivors, takers, .. }) => &TAKERS[..takers],
@@ -411,7 +411,7 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Whoever can takes what is there, and the queue is closed.
+    /// A process that can takes what is there, and the queue is closed.
     fn end_delivery(&mut self) -> Result<()> {
         let Some(owner) = self.owner() else { return Ok(()) };
         let closes = self.victims.iter().any(|victim| victim.operation == Operation::QueueClose);

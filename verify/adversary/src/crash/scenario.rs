@@ -277,7 +277,7 @@ pub const SCENARIOS: &[Scenario] = &[
     delivered(&[FIRST], 1, with(&[FIRST], plain("detached-set-manual-beside", &[MANUAL], Set(0)))),
     delivered(&[FIRST], 1, with(&[BOTH], plain("detached-set-all-beside", &[AUTO, AUTO_SET], Set(0)))),
     beside(&[FIRST], 1, plain("detached-sibling-sets", &[AUTO], Set(0))),
-    // Who takes the results.
+    // Taking the results.
     behind(&[FIRST], relieved(&[Set(0)], plain("detached-take-before", &[AUTO], Collect(Until::Never)))),
     behind(&[BOTH], relieved(&[Set(0)], plain("detached-take-all-before", &[AUTO, AUTO_SET], Collect(Until::Never)))),
     beside(
@@ -288,7 +288,7 @@ pub const SCENARIOS: &[Scenario] = &[
     after(&[Set(0)], beside(&[FIRST], 0, plain("detached-take-there", &[AUTO], Collect(Until::Now)))),
     beside(&[FIRST], 0, plain("detached-take-in-vain", &[AUTO], Collect(Until::Now))),
     alone(&[FIRST], relieved(&[Set(0)], plain("detached-take-alone", &[AUTO], Collect(Until::Never)))),
-    // Who registers them.
+    // Registering them.
     beside(&[], 1, plain("detached-register", &[AUTO], detach(&[0]))),
     beside(&[], 1, plain("detached-register-any", &[AUTO, semaphore(0)], detach(&[0, 1]))),
     beside(&[], 1, plain("detached-register-all", &[AUTO, FREE], detach_for_all(&[0, 1]))),
@@ -309,7 +309,7 @@ pub const SCENARIOS: &[Scenario] = &[
     behind(&[FIRST], relieved(&[Arm(0)], plain("detached-take-timer-before", &[TIMER], Collect(Until::Never)))),
     beside(&[], 1, plain("detached-register-timer", &[TIMER], detach(&[0]))),
     after(&[ArmForLater(0)], beside(&[], 1, plain("detached-register-timer-armed", &[TIMER], detach(&[0])))),
-    // Who ends them.
+    // Ending them.
     beside(&[FIRST], 1, plain("detached-cancel", &[AUTO], Cancel(0))),
     after(&[Set(0)], beside(&[FIRST], 0, plain("detached-cancel-there", &[AUTO], Cancel(0)))),
     alone(&[FIRST], plain("detached-cancel-alone", &[AUTO], Cancel(0))),
