@@ -52,7 +52,7 @@ impl PacketWord {
 
     /// The round of a cell with this place.
     pub(crate) fn round_of(place: u64, cells: u32) -> u64 {
-        place / u64::from(cells) & ROUND.mask()
+        (place / u64::from(cells)) & ROUND.mask()
     }
 
     pub(crate) fn round_after(round: u64) -> u64 {
