@@ -739,6 +739,8 @@ impl<'a> Performer<'a> {
     /// Four threads wait for as many objects as there are chunks: each object needs one, since three entries fit its
     /// own line. Object 0 may have got its chunk already.
     fn sweep_chunks(&self) -> Outcome {
+        // What a dead thread left in a wait set stays there until somebody has its place.
+        self.places()?.iter().for_each(|waiter| self.arena.retire(waiter));
         let chunks = 2 * self.arena.capacity().waiters as usize;
         let event = || self.arena.create_new(&self.waiter, New::Event { manual: true, signaled: false });
         let mut objects = vec![self.board.object(0)];
