@@ -15,6 +15,7 @@
 
 use ntux_platform::liveness::{self, Process};
 
+use super::detached::outlives;
 use super::waiter::{Waiter, bury, end_epoch, take_from_dead};
 use crate::arena::Arena;
 use crate::arena::peers::is_known_alive;
@@ -34,9 +35,15 @@ pub(crate) fn bury_thread(arena: &Arena, process: u32, thread: u64) -> Result<()
         let holder = Holder(slot.holder.load());
         let is_meant = |of: &Process| of.pid == process && !liveness::differs_in_numbers(*of, me);
         let of = arena.process(holder.peer()).filter(is_meant);
-        let Some(of) = of.filter(|_| holder.is_taken() && holder.thread() == thread) else { continue };
+        // Thread 0 stands for a whole process.
+        let is_its = holder.is_taken() && holder.thread() == thread && thread != 0;
+        let Some(of) = of.filter(|_| is_its) else { continue };
         if is_thread_known_alive(of, thread, me) {
             is_alive = true;
+            continue;
+        }
+        if outlives(arena, index, slot, holder) {
+            is_buried = true;
             continue;
         }
         // Where the system says nothing, the supervisor's word counts.

@@ -55,7 +55,7 @@
 //! | after | what follows |
 //! | --- | --- |
 //! | a registration has begun | the kernel marks the word, as for any wait: it is in no queue |
-//! | detach | the wait stands, and is delivered. Nobody knows its number; it ends with its process |
+//! | detach | the wait stands, and is delivered. Nobody knows its number; it ends with its process. A thread that finds its slot to be a dead one's gives that away |
 //! | announce | the kernel wakes a sleeper, which finds the claim and decides it, or nothing |
 //! | decide | the same; it finds the wait satisfied |
 //! | a packet is there | the kernel wakes a sleeper, if it was rung for. Otherwise it is taken by who looks next: until then it was not posted |
@@ -65,6 +65,7 @@
 
 use ntux_platform::clock::Deadline;
 use ntux_platform::futex;
+use ntux_platform::liveness;
 use ntux_platform::robust::{Head, Owed};
 
 use super::admission::help_admission_of;
@@ -458,14 +459,7 @@ impl<'a> Own<'a> {
 
     /// The slot of a wait that was registered is no thread's any more.
     fn keep(&self, index: u32, slot: &WaiterSlot, ticket: Ticket) {
-        // O-free
-        let mine = slot.holder.load();
-        if slot.holder.compare_exchange(mine, self.holder().0).is_ok() {
-            let seen = slot.load();
-            if seen.ticket() == ticket && seen.state() == WaiterState::Withdrawn {
-                self.free(index, slot);
-            }
-        }
+        give_away(self.arena, index, slot, Holder::new(self.peer, liveness::thread_id()), ticket);
     }
 
     /// Ends the wait with this ticket, which is decided or withdrawn. Returns what it was given, if this call takes that.
@@ -632,6 +626,32 @@ impl<'a> Own<'a> {
         help_admission_of(self.arena, waiter, index)?;
         Ok(slot.load())
     }
+}
+
+/// The slot of a registered wait is no longer that of the thread that has registered it. Fails if it has been done for that thread.
+fn give_away(arena: &Arena, index: u32, slot: &WaiterSlot, thread: Holder, ticket: Ticket) {
+    let kept = Holder::new(thread.peer(), 0);
+    // O-free
+    if slot.holder.compare_exchange(thread.0, kept.0).is_err() {
+        return;
+    }
+    let seen = slot.load();
+    let is_over = seen.ticket() == ticket && seen.state() == WaiterState::Withdrawn;
+    if is_over && slot.holder.compare_exchange(kept.0, 0).is_ok() {
+        arena.waiter_pool().hint(index);
+    }
+}
+
+/// Returns true if a wait stands in the slot of a thread that has died, of a process that lives. Gives the slot away for that thread then:
+/// whoever looks for the slots of the dead must not end the wait.
+pub(super) fn outlives(arena: &Arena, index: u32, slot: &WaiterSlot, dead: Holder) -> bool {
+    let seen = slot.load();
+    let stands = seen.is_detached() && seen.state() != WaiterState::Withdrawn && dead.thread() != 0;
+    if stands && !is_of_dead_process(arena, dead.peer()) {
+        give_away(arena, index, slot, dead, seen.ticket());
+        return true;
+    }
+    false
 }
 
 /// The objects of a wait.

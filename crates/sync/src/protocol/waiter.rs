@@ -39,6 +39,7 @@ use ntux_platform::robust::Head;
 
 use super::admission::help_admission_of;
 use super::claim::help;
+use super::detached::outlives;
 use super::epoch::withdraw;
 use super::spin::AdaptiveSpin;
 use crate::arena::Arena;
@@ -322,7 +323,10 @@ fn inherit_if_gone(arena: &Arena, index: u32, mine: Holder) -> bool {
     let Some(slot) = arena.waiter_slot(index) else { return false };
     let holder = Holder(slot.holder.load());
     let is_gone = || arena.is_thread_gone(holder.peer(), holder.thread(), mine.peer());
-    holder.is_taken() && is_gone() && take_from_dead(slot, holder, mine, is_gone)
+    holder.is_taken()
+        && is_gone()
+        && !outlives(arena, index, slot, holder)
+        && take_from_dead(slot, holder, mine, is_gone)
 }
 
 /// Takes a free slot, or that of a dead thread.
@@ -335,7 +339,9 @@ fn inherit_slot(arena: &Arena, mine: Holder) -> Option<u32> {
             let is_dead = || cache.is_thread_dead(holder.peer(), holder.thread());
             match holder.is_free() {
                 true => slot.holder.compare_exchange(0, mine.0).is_ok(),
-                false => is_dead() && take_from_dead(slot, holder, mine, is_dead),
+                false => {
+                    is_dead() && !outlives(arena, index, slot, holder) && take_from_dead(slot, holder, mine, is_dead)
+                }
             }
         })
     })
