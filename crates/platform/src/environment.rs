@@ -171,6 +171,7 @@ pub const ALL: [Variable; 13] = [
             ),
             ("futex_numa", "futexes with a memory node are refused"),
             ("fsgsbase", "a signal handler trusts %fs if its selector is 0, as on old processors"),
+            ("io_uring", "a thread sleeps for each descriptor of a queue or an object"),
             ("os_sync", "macOS: sleeps are the system calls below the functions of macOS 14.4"),
         ],
     },

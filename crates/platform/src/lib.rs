@@ -5,7 +5,7 @@
 //!
 //! * [`contract`] says what a system must provide, what it may lack, and the consequences. The crates above call its
 //!   functions: [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`processes`], [`protection`],
-//!   [`robust`], [`to_self`].
+//!   [`robust`], [`to_self`], [`wake_descriptor`].
 //! * Each system has a room that fulfils the contract: `linux`, `macos`. What it lacks it takes from [`absent`].
 //! * Three rooms are for particular users: [`watching`] for write watches, `interposition` for the preloaded libraries,
 //!   `command` for the program `ntux`. `.ci/layers` checks that no other crate uses them.
@@ -31,7 +31,9 @@ pub mod waiting;
 pub mod watching;
 pub mod without;
 
-pub use contract::{clock, futex, kernel_futex, liveness, meeting, memory, processes, protection, robust, to_self};
+pub use contract::{
+    clock, futex, kernel_futex, liveness, meeting, memory, processes, protection, robust, to_self, wake_descriptor,
+};
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(ntux_simulated_macos)))]
 mod linux;

@@ -2,8 +2,8 @@
 //! Disables features of the system, so that tests, and users in doubt, can try the fallbacks.
 //!
 //! `NTUX_WITHOUT` is a list of names, separated by commas: `robust_list`, `wipe_on_fork`, `memfd_noexec_seal`,
-//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`, `fsgsbase`, `thread_self`; on macOS `os_sync`. Unknown names are
-//! ignored.
+//! `userfaultfd`, `pagemap_scan`, `mapping_query`, `futex_waitv`, `futex_numa`, `fsgsbase`, `thread_self`, `io_uring`; on macOS `os_sync`.
+//! Unknown names are ignored.
 
 use crate::environment::{WITHOUT, value};
 
@@ -31,6 +31,8 @@ pub enum Feature {
     ThreadSelf,
     /// Futexes with a memory node (Linux 6.16); without it, they are refused.
     FutexNuma,
+    /// Rings that sleep on words (Linux 6.7); without them, a thread sleeps for each descriptor of a queue.
+    IoUring,
     /// The functions of macOS 14.4 that wrap sleeps on words; without them, the system calls are made.
     OsSync,
 }
@@ -49,6 +51,7 @@ impl Feature {
             Feature::ReadThreadPointer => "fsgsbase",
             Feature::ThreadSelf => "thread_self",
             Feature::FutexNuma => "futex_numa",
+            Feature::IoUring => "io_uring",
             Feature::OsSync => "os_sync",
         }
     }

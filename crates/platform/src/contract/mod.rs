@@ -13,6 +13,7 @@
 //! | identity | [`liveness::Identity`] | Numbers of processes and threads that mean the same in every process of the machine (or of its namespace, which has a name), and a start time or the like that distinguishes a recycled number from its predecessor. A thread's number has at most [`liveness::THREAD_BITS`] bits and is not reused while anything refers to it. |
 //! | locks | [`memory::Locks`] | A lock on a byte of a file belongs to the open file description: all its copies share it, and the end of the last one, however its process ended, releases it. |
 //! | own signals | [`to_self::OwnSignals`] | A thread can send itself a signal, which is pending for it alone when the call returns. |
+//! | flags | [`wake_descriptor::Flags`] | A descriptor that a thread of the process makes readable and unreadable, for everybody who polls it. |
 //! | pages | [`protection::Pages`] | Protection of pages, and memory that a child of fork finds empty. |
 //!
 //! And, the same on every system, from POSIX: an error number for each thread, clocks of nanoseconds ([`clock`]),
@@ -28,6 +29,7 @@
 //! | descriptions | [`memory::Descriptions`] | No objects behind descriptors: no drop-in device. |
 //! | meetings | [`meeting::Meetings`] | No arenas by name. |
 //! | ends of others | [`processes::Processes`] | No handles of other processes. |
+//! | rings | [`wake_descriptor::Rings`] | A thread sleeps for each wake descriptor. |
 //! | memory watches | [`crate::watching`] | Write watches are refused. |
 //!
 //! A room takes what its system lacks from `absent`, which implements the trait for every type with the marker
@@ -46,6 +48,7 @@ pub mod processes;
 pub mod protection;
 pub mod robust;
 pub mod to_self;
+pub mod wake_descriptor;
 
 /// A system that fulfils the contract.
 pub trait System:
@@ -63,6 +66,8 @@ pub trait System:
     + protection::Pages
     + robust::WakesAtDeath
     + to_self::OwnSignals
+    + wake_descriptor::Flags
+    + wake_descriptor::Rings
     + 'static
 {
     /// A monotonic clock that is up to 10 ms behind and cheaper to read; the monotonic clock itself where there is none.

@@ -4,6 +4,7 @@
 #[cfg(any(target_env = "gnu", target_env = "musl"))]
 pub mod command;
 mod deadly;
+mod flag;
 mod futex;
 #[cfg(any(target_env = "gnu", target_env = "musl"))]
 pub mod interposition;
@@ -18,6 +19,7 @@ mod memory;
 pub mod proc;
 mod processes;
 mod protection;
+mod ring;
 mod robust;
 mod to_self;
 pub(crate) mod watching;

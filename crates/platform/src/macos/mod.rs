@@ -8,6 +8,7 @@
 //! library `verify/xnu` provides the functions of [`interface`]. Then only the frames of signal handlers are not XNU's.
 
 mod calls;
+mod flag;
 #[cfg(not(ntux_simulated_macos))]
 mod frames;
 #[cfg(ntux_simulated_macos)]
@@ -23,7 +24,7 @@ mod sleep;
 mod to_self;
 pub(crate) mod watching;
 
-use crate::absent::{NoDescriptions, NoMeetings, NoNodes, NoProcesses, NoVectors, NoWakesAtDeath};
+use crate::absent::{NoDescriptions, NoMeetings, NoNodes, NoProcesses, NoRings, NoVectors, NoWakesAtDeath};
 use crate::contract::System;
 
 /// macOS, from 13 on.
@@ -52,5 +53,6 @@ impl NoDescriptions for MacOs {}
 impl NoMeetings for MacOs {}
 impl NoNodes for MacOs {}
 impl NoProcesses for MacOs {}
+impl NoRings for MacOs {}
 impl NoVectors for MacOs {}
 impl NoWakesAtDeath for MacOs {}

@@ -21,6 +21,7 @@ use ntux_platform::memory::{Caller, Descriptions, FileId, Locks, SharedMemory};
 use ntux_platform::processes::{End, Processes};
 use ntux_platform::protection::Pages;
 use ntux_platform::robust::{Fields, WakesAtDeath};
+use ntux_platform::wake_descriptor::{Flag, Flags, Rings, WhyNot};
 
 macro_rules! deviations {
     ($($(#[$doc:meta])* $name:ident => $check:literal,)+) => {
@@ -56,6 +57,8 @@ deviations! {
     IgnoresMasks => "sleep: futex calls",
     /// All memory can be read.
     ReadsAnything => "sleep: memory that cannot be read",
+    /// A flag stays readable.
+    LowersNothing => "sleep: flags",
     /// Memory that is freed keeps its contents.
     KeepsContents => "pages: freed",
     /// All memory can be written.
@@ -494,6 +497,42 @@ impl Pages for Deviating {
 impl WakesAtDeath for Deviating {
     fn head() -> *mut Fields {
         Here::head()
+    }
+}
+
+/// A flag that is never lowered, if that is the deviation.
+pub struct Stuck(<Here as Flags>::Flag);
+
+impl Flag for Stuck {
+    fn raise(&self) {
+        self.0.raise();
+    }
+
+    fn lower(&self) {
+        if !is(Deviation::LowersNothing) {
+            self.0.lower();
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.0.fd()
+    }
+}
+
+impl Flags for Deviating {
+    type Flag = Stuck;
+
+    fn flag() -> io::Result<Stuck> {
+        Here::flag().map(Stuck)
+    }
+}
+
+/// `tests/wake_descriptor.rs` tries what rings promise, by way of what uses them.
+impl Rings for Deviating {
+    type Ring = <Here as Rings>::Ring;
+
+    fn open_ring() -> Result<Self::Ring, WhyNot> {
+        Here::open_ring()
     }
 }
 

@@ -47,6 +47,7 @@ pub fn checks<S: System>() -> Vec<Check> {
         check("sleep: futex calls", sleep::futex_calls::<S>),
         check("sleep: words of 64 bits", sleep::long_words::<S>),
         check("sleep: memory that cannot be read", sleep::unreadable::<S>),
+        check("sleep: flags", sleep::flags::<S>),
         check("memory: new", memory::new_memory::<S>),
         check("memory: identity", memory::identity::<S>),
         check("memory: its size never changes", memory::fixed_size::<S>),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Sleeping and waking.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use ntux_platform::contract::System;
 use ntux_platform::futex::{Sleep, Woken};
 use ntux_platform::kernel_futex::{Futexes, LongWords, MATCH_ANY, Scope};
 use ntux_platform::protection::page_size;
+use ntux_platform::wake_descriptor::{Flag, is_readable};
 
 const SLEEPERS: usize = 4;
 const ALL: u32 = i32::MAX as u32;
@@ -211,4 +213,23 @@ fn long_value<S: System>(view: &View<S>) -> u64 {
     bytes[..4].copy_from_slice(&low);
     bytes[4..].copy_from_slice(&high);
     u64::from_ne_bytes(bytes)
+}
+
+pub(super) fn flags<S: System>(_limit: Duration) -> Outcome {
+    let flag = S::flag().map_err(failed("a flag"))?;
+    ensure!(!is_readable(flag.fd()), "a new flag is readable");
+    for times in 1..4 {
+        (0..times).for_each(|_| flag.raise());
+        ensure!(is_readable(flag.fd()), "raised {times} times, it is not readable");
+        flag.lower();
+        ensure!(!is_readable(flag.fd()), "raised {times} times and lowered, it is readable");
+        flag.lower();
+    }
+    ensure!(is_close_on_exec(flag.fd()), "it is inherited by programs that are executed");
+    Ok(())
+}
+
+fn is_close_on_exec(fd: BorrowedFd<'_>) -> bool {
+    // SAFETY: asks about an open descriptor.
+    unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFD) & libc::FD_CLOEXEC != 0 }
 }
