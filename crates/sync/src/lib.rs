@@ -52,7 +52,7 @@ pub use kind::{Kind, New, Signal};
 pub use ntux_platform::clock::{Clock, Deadline, Due};
 pub use ntux_platform::memory::FileId;
 pub use observe::trace;
-pub use protocol::detached::{Delivered, Detached, Registered, Registration};
+pub use protocol::detached::{Delivered, Detached, Quiet, Registered, Registration};
 pub use protocol::waiter::Waiter;
 
 /// Most objects of one wait, without the alert. `NTUX_WAIT_OBJECTS_MAX` in `ntux.h` is the same number.

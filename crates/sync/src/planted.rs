@@ -145,6 +145,8 @@ pub enum Bug {
     Unrung,
     /// I-detach-2: a thread silences the bell, whoever has rung since it has looked.
     SilencedLate,
+    /// I-detach-2: who arms silences the bell without a look.
+    ArmedBlindly,
     /// I-packet-3: who finds a packet whose poster has not woken anybody passes it.
     UntoldPacket,
     /// I-detach-3: a count is noted as seen before all slots were looked at.

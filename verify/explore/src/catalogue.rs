@@ -50,6 +50,7 @@ pub fn all_programs() -> Vec<Program> {
         detached::packets(),
         detached::closed(),
         detached::timers(),
+        detached::descriptors(),
         ghosts::resumed(),
         ghosts::namesakes(),
         ghosts::closed(),

@@ -156,6 +156,7 @@ pub const PLANTED: &[Planted] = &[
     planted("firesaside", Bug::FiresAside, Found::Exhaustively("due-place", 2)).by_histories(TIMED + 7),
     planted("claimpassedover", Bug::ClaimPassedOver, Found::Exhaustively("detached-taken-there", 1)),
     planted("unrung", Bug::Unrung, Found::Exhaustively("detached-one", 1)),
+    planted("armedblindly", Bug::ArmedBlindly, Found::Exhaustively("descriptor-packet", 1)),
     planted("silencedlate", Bug::SilencedLate, Found::Exhaustively("detached-taken-there", 1)),
     planted("untoldpacket", Bug::UntoldPacket, Found::Exhaustively("dead-packet-posts-2t", 1)),
     planted("seenbefore", Bug::SeenBefore, Found::Exhaustively("detached-three-take", 1)),

@@ -5,7 +5,7 @@ use ntux_platform::clock::Deadline;
 
 use crate::arena::Arena;
 use crate::arena::queues::Queue;
-use crate::protocol::detached::{self, Delivered, Detached, Registered, Registration};
+use crate::protocol::detached::{self, Delivered, Detached, Quiet, Registered, Registration};
 use crate::protocol::waiter::Waiter;
 use crate::{Result, Satisfied};
 
@@ -46,6 +46,15 @@ impl Arena {
     /// Errors: `TimedOut`; `Invalid` if it is no queue of this process, or no longer.
     pub fn collect(&self, waiter: &Waiter, queue: Queue, deadline: Deadline) -> Result<Delivered> {
         detached::collect(self, waiter, queue, deadline)
+    }
+
+    /// For a descriptor that is to be readable when something may be in the queue ([`ntux_platform::wake_descriptor`]). Takes nothing.
+    /// Returns where it sleeps from now on; none if something may be there now: then somebody must collect, and arm again when that has found
+    /// nothing. Timers that are due fire first.
+    ///
+    /// Errors: `Invalid` if it is no queue of this process, or no longer.
+    pub fn queue_arm(&self, waiter: &Waiter, queue: Queue) -> Result<Option<Quiet>> {
+        detached::arm(self, waiter, queue)
     }
 
     /// Cancels a wait. Returns what it was given, if it was satisfied before and nobody has taken the result: either this, or a

@@ -15,13 +15,15 @@
 //!  who signals:   claim     announce (count of the group, ring)    decide     wake one at the bell     settle
 //!  who takes:     read the bell     look at packets and counts     look at each slot of the group: satisfied? see at rest, take
 //!                 nothing: silence the bell, unless it was rung since     sleep on it
+//!  who arms:      read the bell     look whether there are packets, or counts that nobody has looked at
+//!                 none: silence the bell, unless it was rung since     a descriptor sleeps on it
 //! ```
 //! # Transitions
 //! | step | on | from | to | by |
 //! | --- | --- | --- | --- | --- |
 //! | detach | waiter | `Waiting`, the number of a thread | the same, nobody's, parked | the thread that registers |
 //! | announce | queue | a count; the bell | one more; rung once more | who is about to decide a detached wait; who meets its wake owed |
-//! | silence | queue | the bell, rung | silent | a thread that has read it, and found nothing after that |
+//! | silence | queue | the bell, rung | silent | a thread that has read it, and found nothing after that, to take or to arm for |
 //! | take | waiter | `Satisfied` | `Withdrawn` | a thread of the process, once: this one has the result |
 //! | cancel | waiter | `Waiting` | `Withdrawn` | a thread of the process |
 //!
@@ -41,6 +43,8 @@
 //!   thread that finds the bell rung wakes all others before it silences it. So a firing owes the queue no wake ([`super::timer`]).
 //! * I-detach-7: a queue is closed by one exchange of its bell, which rings. A thread that finds it closed wakes all: so nobody sleeps on
 //!   although the thread that closes it was stopped or killed. Any thread can go on closing it.
+//! * I-detach-8: a descriptor that was armed for a queue is a sleeper at its bell, and a wake that it takes makes it readable. It stays so until
+//!   a thread has found nothing, and armed it again: so no will must name the bell for it.
 //!
 //! # Order
 //! * O-deliver: a thread that delivers counts, then rings, then decides. A thread that takes reads the bell, then the counts, then the
@@ -58,6 +62,7 @@
 //! | detach | the wait stands, and is delivered. Nobody knows its number; it ends with its process. A thread that finds its slot to be a dead one's gives that away |
 //! | announce | the kernel wakes a sleeper, which finds the claim and decides it, or nothing |
 //! | decide | the same; it finds the wait satisfied |
+//! | a thread has armed, or is about to | the bell is silent, or rung: the next one that looks finds out |
 //! | a packet is there | the kernel wakes a sleeper, if it was rung for. Otherwise it is taken by who looks next: until then it was not posted |
 //! | a thread that takes was woken | the kernel wakes another one. It does so until the thread has helped somebody: before that, the thread wakes another one itself |
 //! | take | the result is lost with the thread, as that of a wait |
@@ -547,6 +552,18 @@ impl<'a> Own<'a> {
         Ok(due)
     }
 
+    /// Where to sleep for a thread that has found nothing since it had read the bell; none if that was rung meanwhile, or closed.
+    fn quiet(&self, bell: Bell, due: Deadline) -> Option<Quiet> {
+        // A bell that was rung and silenced since is another one: the timers may be others (I-detach-6).
+        let expected = bell.silenced().futex();
+        (bell.is_silent() || !bell.is_closed() && self.slot.silence(bell)).then_some(Quiet { bell: self.bell(), expected, due })
+    }
+
+    /// Returns true if there is a packet, or something was delivered that nobody has looked at.
+    fn may_have_some(&self) -> Result<bool> {
+        Ok(self.packets()?.has_some()? || self.slot.posted().next().is_some())
+    }
+
     /// Takes the first packet or result that it finds: by turns, so that neither starves.
     fn take_one(&self, waiter: &Waiter, will: &mut Will<'_>) -> Result<Option<Delivered>> {
         // Read once: each is looked at.
@@ -733,14 +750,40 @@ pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: De
             return own.take_one(waiter, &mut will)?.ok_or(Error::TimedOut);
         }
         let bell = if planted(Bug::SilencedLate) { own.slot.bell() } else { bell };
-        if bell.is_silent() || !bell.is_closed() && own.slot.silence(bell) {
+        if let Some(quiet) = own.quiet(bell, due) {
             will.make();
-            // A bell that was rung and silenced since is another one: the timers may be others (I-detach-6).
-            futex::wait_until_due(own.bell(), bell.silenced().futex(), deadline, due);
+            futex::wait_until_due(quiet.bell, quiet.expected, deadline, due);
             waiter.budget.renew();
         }
     }
     Err(Error::Corrupt)
+}
+
+/// Where, and until when, a thread would sleep that has found nothing in a queue: for a descriptor that sleeps instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Quiet {
+    /// The word. It stays where it is as long as the arena is mapped.
+    pub bell: *const u32,
+    /// Nothing was delivered or posted while the word has this value, and nobody was woken at it.
+    pub expected: u32,
+    /// When a timer is due for which a wait of the queue stands.
+    pub due: Deadline,
+}
+
+/// Takes nothing. Returns where to sleep until something may be in the queue; none if that is so now.
+///
+/// Errors: `Invalid` if it is no queue of this process.
+pub(crate) fn arm(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<Option<Quiet>> {
+    waiter.budget.renew();
+    let own = Own::of(arena, queue)?;
+    let mut will = own.will(waiter);
+    // O-deliver
+    let bell = own.slot.bell();
+    if own.may_have_some()? && !planted(Bug::ArmedBlindly) {
+        return Ok(None);
+    }
+    let due = own.earliest_due(waiter, bell, &mut will)?;
+    Ok(own.quiet(bell, due))
 }
 
 /// Cancels a detached wait. Returns what it was given, if it was satisfied before and nobody has taken the result.

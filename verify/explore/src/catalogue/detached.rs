@@ -6,6 +6,7 @@ use crate::program::{
     Call, Program, all, any, arm, armed, auto, call_off, cancel, close, close_queue, collect, collect_now, detached,
     kill, manual, mutex, pass, post, pulse, rel, sem, set, timer, unlock,
 };
+use crate::subject::ArenaSubject;
 
 /// When the timers of these programs are due.
 const SOON: u64 = 10_000;
@@ -151,6 +152,30 @@ pub(super) fn timers() -> Vec<Program> {
         .mortal(0),
     ];
     programs.into_iter().map(|program| program.with_detached(2)).collect()
+}
+
+/// Each thread that waits for a result sleeps as a descriptor does.
+pub(super) fn descriptors() -> Vec<Program> {
+    let (no, once) = (auto(false), armed(SOON, 0));
+    let second = || detached(1, any(&[0]));
+    let programs = vec![
+        Program::new("descriptor-one", &[no.clone()], &[&[wait(), collect()], &[set(0)]]),
+        Program::new("descriptor-taken-there", &[no.clone()], &[&[wait()], &[set(0)], &[collect()]]),
+        Program::new(
+            "descriptor-two-take",
+            &[sem(0)],
+            &[&[wait(), second()], &[rel(0, 2)], &[collect()], &[collect()]],
+        ),
+        Program::new("descriptor-beside", &[no.clone()], &[&[wait(), collect(), collect()], &[set(0)], &[post(5)]]),
+        Program::new("descriptor-packet", &[], &[&[collect()], &[post(5)]]),
+        Program::new("descriptor-packet-two-take", &[], &[&[collect()], &[collect()], &[post(5), post(6)]]),
+        Program::new("descriptor-due", &[once.clone()], &[&[wait(), collect()], &[pass(SOON)]]),
+        Program::new("descriptor-due-there", &[once], &[&[wait()], &[collect()], &[pass(SOON)]]),
+        Program::new("descriptor-arm", &[timer()], &[&[wait()], &[collect()], &[arm(0, SOON, 0), pass(SOON)]]),
+        Program::new("dead-descriptor-sets", &[no.clone()], &[&[wait(), collect()], &[set(0)], &[set(0)]]).mortal(1),
+        Program::new("dead-descriptor-posts", &[no], &[&[collect()], &[post(5)], &[post(6)]]).mortal(1),
+    ];
+    programs.into_iter().map(|program| program.with_detached(2).over(ArenaSubject::by_descriptor)).collect()
 }
 
 pub(super) fn deaths() -> Vec<Program> {

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use ntux_platform::explore;
+use ntux_platform::{explore, futex};
 use ntux_sync::WAIT_MAX;
 use ntux_sync::spec::{self, Answer, BY_NAME, Event, Id, Operation, Outcome, ThreadId, Value, Wait};
 use ntux_sync::{
@@ -58,6 +58,7 @@ pub struct ArenaSubject {
     perform: Perform,
     /// Where the results of waits without a thread are delivered, if there can be any; and the waits, by their labels.
     queue: Cell<Option<Queue>>,
+    arms: bool,
     registrations: RefCell<Vec<Option<Registration>>>,
 }
 
@@ -81,6 +82,13 @@ impl ArenaSubject {
     pub fn at_once_first(program: &Program) -> Box<dyn Subject> {
         let mut subject = Self::made(program, true, Age::New);
         subject.perform = perform_at_once_first;
+        Box::new(subject)
+    }
+
+    /// An arena whose queues have descriptors: who waits for a result sleeps as a descriptor does that it has armed, then looks again.
+    pub fn by_descriptor(program: &Program) -> Box<dyn Subject> {
+        let mut subject = Self::made(program, true, Age::New);
+        subject.arms = true;
         Box::new(subject)
     }
 
@@ -130,6 +138,7 @@ impl ArenaSubject {
             creator,
             perform,
             queue: Cell::new(None),
+            arms: false,
             registrations: RefCell::new(vec![None; program.detached]),
         }
     }
@@ -176,7 +185,12 @@ impl ArenaSubject {
             Operation::Collect { poll } => {
                 let deadline = if poll { Deadline::NOW } else { deadline };
                 self.queue.get().ok_or(Error::Invalid).and_then(|queue| {
-                    let Delivered { registration, key, satisfied } = self.arena.collect(waiter, queue, deadline)?;
+                    let delivered = if self.arms && !poll {
+                        self.collect_by_descriptor(waiter, queue)
+                    } else {
+                        self.arena.collect(waiter, queue, deadline)
+                    };
+                    let Delivered { registration, key, satisfied } = delivered?;
                     Ok(match registration {
                         Some(_) => Answer::Delivered(key as usize, satisfied),
                         None => Answer::Packet(key as usize),
@@ -199,6 +213,19 @@ impl ArenaSubject {
             }
             _ => return None,
         })
+    }
+
+    /// What a thread does that sleeps in `poll`, and the descriptor.
+    fn collect_by_descriptor(&self, waiter: &Waiter, queue: Queue) -> Result<Delivered, Error> {
+        loop {
+            match self.arena.collect(waiter, queue, Deadline::NOW) {
+                Err(Error::TimedOut) => {}
+                collected => return collected,
+            }
+            if let Some(quiet) = self.arena.queue_arm(waiter, queue)? {
+                futex::wait_until_due(quiet.bell, quiet.expected, Deadline::Never, quiet.due);
+            }
+        }
     }
 
     fn detach(&self, waiter: &Waiter, label: usize, wait: &Wait) -> Outcome {
