@@ -7,6 +7,7 @@
 
 mod arena;
 mod boundary;
+mod descriptor;
 mod domain;
 mod event;
 mod futex;

@@ -7,6 +7,7 @@ use ntux::{Arena, Deadline, Error, Satisfied};
 use ntux_sync::{Delivered, Detached, Object, Queue, Registered, Registration, Wanted};
 
 use crate::boundary::{self, Place, Refusal, call, call_for_number};
+use crate::descriptor;
 use crate::wait::{self, OBJECTS_MAX};
 
 /// The wait is for all objects, in one step.
@@ -32,12 +33,12 @@ impl From<Delivered> for Taken {
 }
 
 /// The queue with this number, if one can have it.
-fn named(queue: u64) -> Result<Queue, Refusal> {
+pub fn named(queue: u64) -> Result<Queue, Refusal> {
     Queue::from_bits(queue).ok_or(Error::NoSuchObject.into())
 }
 
 /// Why an operation on a queue failed whose other arguments are right.
-fn of_queue(error: Error) -> Refusal {
+pub fn of_queue(error: Error) -> Refusal {
     match error {
         Error::Invalid => Error::NoSuchObject.into(),
         other => other.into(),
@@ -59,7 +60,9 @@ pub unsafe extern "C" fn ntux_queue_close(arena: *const Arena, queue: u64) -> c_
     call(|| {
         // SAFETY: the header asks for an attached arena.
         let (arena, queue) = (unsafe { boundary::arena(arena)? }, named(queue)?);
-        arena.with_waiter(|arena, waiter| arena.queue_close(waiter, queue)).map_err(of_queue)
+        arena.with_waiter(|arena, waiter| arena.queue_close(waiter, queue)).map_err(of_queue)?;
+        descriptor::forget(arena, queue);
+        Ok(())
     })
 }
 
@@ -144,7 +147,12 @@ pub unsafe extern "C" fn ntux_queue_get(
             let until = if taken == 0 { deadline } else { Deadline::NOW };
             match arena.with_waiter(|arena, waiter| arena.collect(waiter, queue, until)) {
                 Ok(delivered) => *place = delivered.into(),
-                Err(error) if taken == 0 => return Err(of_queue(error)),
+                Err(error) if taken == 0 => {
+                    if error == Error::TimedOut {
+                        descriptor::arm(arena, queue)?;
+                    }
+                    return Err(of_queue(error));
+                }
                 // An error comes back when there is nothing to lose.
                 Err(_) => break,
             }

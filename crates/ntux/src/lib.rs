@@ -64,12 +64,14 @@
 
 mod arena;
 mod async_wait;
+pub mod descriptor;
 mod event;
 mod hand_over;
 mod handle;
 mod mutex;
 mod mutex_object;
 mod object;
+mod object_fd;
 pub mod planted;
 mod queue;
 mod raw_mutex;
@@ -77,6 +79,7 @@ mod reactor;
 mod semaphore;
 mod timer;
 mod wait;
+mod wait_or_poll;
 mod wait_set;
 mod waiter;
 mod wanted;
@@ -91,11 +94,13 @@ pub use ntux_sync::{
     Capacity, Clock, Deadline, Delivered, Due, Error, MutexState, Name, Registered, Registration, Satisfied, TimerState,
 };
 pub use object::Object;
+pub use object_fd::ObjectFd;
 pub use queue::{DetachedWait, Queue};
 pub use raw_mutex::RawMutex;
 pub use semaphore::{Semaphore, SemaphoreState};
 pub use timer::Timer;
 pub use wait::{Wait, within};
+pub use wait_or_poll::{Polled, Ready};
 pub use wait_set::{Acquired, WaitSet};
 
 #[cfg(doctest)]

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queues: where the results of waits without a thread, and packets, are taken.
 
-use std::sync::Arc;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, OnceLock};
 
+use ntux_platform::wake_descriptor::WakeDescriptor;
 use ntux_sync::{Deadline, Delivered, Detached, Registered, Registration};
 
-use crate::{Arena, Object, Result, Satisfied, Wait};
+use crate::{Arena, Error, Object, Result, Satisfied, Wait, descriptor};
 
 /// A queue of this process. A wait is *registered* and goes on without its thread; what it was satisfied with is delivered to the queue,
 /// where any thread of the process takes it, together with *packets* that its threads have posted.
@@ -51,10 +53,13 @@ pub struct Queue {
 struct Open {
     arena: Arena,
     queue: ntux_sync::Queue,
+    descriptor: OnceLock<WakeDescriptor>,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
+        // It sleeps in the arena.
+        drop(self.descriptor.take());
         // Refused if it is closed, and in a forked child, to which it is none.
         let _ = self.arena.with_waiter(|arena, waiter| arena.queue_close(waiter, self.queue));
     }
@@ -101,7 +106,7 @@ impl Queue {
     /// Any thread; not in a signal handler. `NtCreateIoCompletion`.
     pub fn create(arena: &Arena) -> Result<Queue> {
         let queue = arena.core().queue_create()?;
-        Ok(Queue { open: Arc::new(Open { arena: arena.clone(), queue }) })
+        Ok(Queue { open: Arc::new(Open { arena: arena.clone(), queue, descriptor: OnceLock::new() }) })
     }
 
     /// Begins to wait for one of `objects`, and returns: [`Registered::Satisfied`] if one is signaled, which is acquired then, as by
@@ -175,7 +180,63 @@ impl Queue {
     ///
     /// Any thread; not in a signal handler. `NtRemoveIoCompletion`.
     pub fn next(&self, deadline: Deadline) -> Result<Delivered> {
-        self.perform(|arena, waiter, queue| arena.collect(waiter, queue, deadline))
+        self.next_or_arm(deadline, Deadline::Never)
+    }
+
+    /// If nothing was taken, the descriptor becomes readable at this time, too.
+    pub(crate) fn next_or_arm(&self, deadline: Deadline, until: Deadline) -> Result<Delivered> {
+        let taken = self.perform(|arena, waiter, queue| arena.collect(waiter, queue, deadline));
+        if taken == Err(Error::TimedOut)
+            && let Some(descriptor) = self.open.descriptor.get()
+        {
+            descriptor::arm(&self.open.arena, self.open.queue, descriptor, until)?;
+        }
+        taken
+    }
+
+    /// The queue's descriptor, for `poll`, `epoll`, `kqueue` or io_uring: readable when something may be in the queue. It is made by the first call,
+    /// and open as long as the handle is, also after [`Queue::close`], which makes it readable.
+    ///
+    /// *It is like a level, which a call resets.* It becomes readable when something is delivered or posted, or a timer is due for which a wait
+    /// stands, and stays so until [`Queue::next`] returns [`Error::TimedOut`]: that call *arms* it again. So a loop polls, and takes with
+    /// [`Deadline::NOW`] until nothing is left. (What [`Queue::next_batch`] takes does not arm it; nor does a batch that is not full.) Used with
+    /// edges (`EPOLLET`), the loop must not poll before that. It can be readable for nothing.
+    ///
+    /// Nobody reads it or closes it, and nothing can be read. A duplicate is as good. In a forked child it means nothing; it is close-on-exec.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Deadline, Error, Queue};
+    /// # fn is_readable(fd: std::os::fd::BorrowedFd<'_>) -> bool { ntux_platform::wake_descriptor::is_readable(fd) }
+    ///
+    /// let queue = Queue::create(&Arena::create(Capacity::default())?)?;
+    /// let fd = queue.fd()?;
+    /// assert!(!is_readable(fd));
+    /// queue.post(7)?; // elsewhere
+    /// # while !is_readable(fd) {}
+    /// assert!(is_readable(fd));
+    /// assert_eq!(queue.next(Deadline::NOW)?.key, 7);
+    /// assert_eq!(queue.next(Deadline::NOW), Err(Error::TimedOut)); // arms it
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// It counts as one thread that sleeps in [`Queue::next`]: a queue that has both may tell only one of them of a result, and that one should
+    /// look soon. On Linux 6.7 and later it is a ring of io_uring, and a call that sleeps in the thread which armed it may be interrupted
+    /// (`epoll_wait` fails with `EINTR`, as for a signal). Elsewhere a thread of ntux's sleeps for it. `ntux doctor` says which.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Os`] if the process has no more descriptors, or no thread can start; [`Error::Exhausted`] without memory;
+    /// [`Error::Invalid`] if the queue was closed, and in a forked child.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn fd(&self) -> Result<BorrowedFd<'_>> {
+        let open = &self.open;
+        if open.descriptor.get().is_none() {
+            // If another thread is faster, this one goes.
+            let _ = open.descriptor.set(descriptor::new(&open.arena, open.queue)?);
+        }
+        let descriptor = open.descriptor.get().filter(|descriptor| descriptor.is_ours()).ok_or(Error::Invalid)?;
+        Ok(descriptor.fd())
     }
 
     /// Takes up to `most` results and packets, and appends them to `batch`: waits for the first as [`Queue::next`] does, then takes what
@@ -261,6 +322,11 @@ impl Queue {
     /// Any thread; not in a signal handler. `NtClose`.
     pub fn close(&self) -> Result<()> {
         self.perform(|arena, waiter, queue| arena.queue_close(waiter, queue))
+    }
+
+    /// What [`Queue::fd`] has made before.
+    pub(crate) fn made_fd(&self) -> BorrowedFd<'_> {
+        self.open.descriptor.get().expect("its creator has called `fd`").fd()
     }
 
     /// The arena of its objects.

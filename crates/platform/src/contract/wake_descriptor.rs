@@ -150,9 +150,53 @@ fn falls_asleep(ring: &impl Ring) -> Result<(), WhyNot> {
 
 /// Returns true if the descriptor is readable now.
 pub fn is_readable(fd: BorrowedFd<'_>) -> bool {
-    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, which outlives the call.
-    unsafe { libc::poll(&mut polled, 1, 0) == 1 }
+    poll(&mut [Polled::new(fd.as_raw_fd(), Polled::READABLE)], Patience::None).is_ok_and(|ready| ready == 1)
+}
+
+/// `struct pollfd`: a descriptor, what is asked of it, and what was found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Polled {
+    /// The descriptor; a negative one is passed over.
+    pub fd: i32,
+    /// What is asked.
+    pub asked: i16,
+    /// What was found; 0: nothing of this.
+    pub found: i16,
+}
+
+const _: () = assert!(size_of::<Polled>() == size_of::<libc::pollfd>());
+const _: () = assert!(core::mem::offset_of!(Polled, found) == core::mem::offset_of!(libc::pollfd, revents));
+
+impl Polled {
+    /// `POLLIN`
+    pub const READABLE: i16 = libc::POLLIN;
+    /// `POLLOUT`
+    pub const WRITABLE: i16 = libc::POLLOUT;
+
+    /// A descriptor, and what is asked.
+    pub fn new(fd: i32, asked: i16) -> Polled {
+        Polled { fd, asked, found: 0 }
+    }
+}
+
+/// How long a [`poll`] waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Patience {
+    /// It does not.
+    None,
+    /// Until something is found.
+    Endless,
+}
+
+/// Waits until something is found of one of these. Returns of how many.
+///
+/// Errors: `EINTR`, `EINVAL` for more than the process may have open, `ENOMEM`.
+pub fn poll(polled: &mut [Polled], patience: Patience) -> io::Result<usize> {
+    let time_ms = if patience == Patience::None { 0 } else { -1 };
+    // SAFETY: so many entries, laid out as the call asks for, which outlive it.
+    let ready = unsafe { libc::poll(polled.as_mut_ptr().cast(), polled.len() as libc::nfds_t, time_ms) };
+    usize::try_from(ready).map_err(|_| io::Error::last_os_error())
 }
 
 /// A descriptor that sleeps on a word. It is close-on-exec.
@@ -185,13 +229,36 @@ impl WakeDescriptor {
     ///
     /// Errors: `EPERM` in a forked child; `ENOMEM`, `EAGAIN` if the system has no memory, or no thread. It is not armed then.
     pub fn arm(&self, awaited: Awaited) -> io::Result<()> {
-        if self.lineage != lineage() {
+        if !self.is_ours() {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
         }
         match &*self.sleeper {
             Sleeper::Ring(ring) => ring.arm(awaited),
             Sleeper::Thread(pump) => pump.arm(awaited),
         }
+    }
+
+    /// Makes it readable, until it is armed.
+    ///
+    /// Errors: those of [`WakeDescriptor::arm`].
+    pub fn raise(&self) -> io::Result<()> {
+        static WORD: AtomicU32 = AtomicU32::new(0);
+        if !self.is_ours() {
+            return Err(io::Error::from_raw_os_error(libc::EPERM));
+        }
+        match &*self.sleeper {
+            // A word that differs ends the sleep.
+            Sleeper::Ring(ring) => ring.arm(Awaited { word: WORD.as_ptr(), expected: 1, due: Deadline::Never }),
+            Sleeper::Thread(pump) => {
+                pump.raise();
+                Ok(())
+            }
+        }
+    }
+
+    /// False in a forked child, which has no part in it.
+    pub fn is_ours(&self) -> bool {
+        self.lineage == lineage()
     }
 
     /// The descriptor, to be polled for reading.
@@ -205,7 +272,7 @@ impl WakeDescriptor {
 
 impl Drop for WakeDescriptor {
     fn drop(&mut self) {
-        if self.lineage == lineage() {
+        if self.is_ours() {
             // SAFETY: dropped once, here.
             unsafe { ManuallyDrop::drop(&mut self.sleeper) };
         } else {

@@ -80,6 +80,11 @@ impl Pump {
         Ok(())
     }
 
+    pub(super) fn raise(&self) {
+        let _state = self.shared.lock();
+        self.shared.flag.raise();
+    }
+
     fn start(&self) -> io::Result<()> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Objects beside descriptors in one wait.
+
+use std::os::fd::AsRawFd;
+
+pub use ntux_platform::wake_descriptor::Polled;
+use ntux_platform::wake_descriptor::{Patience, poll};
+use ntux_sync::{Deadline, Registered, Registration, Satisfied};
+
+use crate::{Arena, DetachedWait, Error, Object, Queue, Result, Wait};
+
+/// What has ended [`Arena::wait_any_or_poll`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ready {
+    /// An object was acquired. What was found of the descriptors does not count.
+    Object(Satisfied),
+    /// Of so many descriptors something was found, and no object was acquired.
+    Descriptors(usize),
+}
+
+impl Arena {
+    /// Waits until one of `objects` is signaled, and acquires it, or until `poll` finds what is asked of one of the descriptors: either, not both.
+    /// Objects come first: if one is signaled, it is acquired, whatever the descriptors are. [`Polled::found`] says what was found, as `revents`
+    /// of `poll`; it is 0 everywhere after [`Ready::Object`] and after an error.
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use std::os::fd::AsRawFd;
+    /// use ntux::{Arena, Capacity, Event, Polled, Ready, Reset, Wait};
+    ///
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let event = Event::create(&arena, Reset::Auto, false)?;
+    /// let (reader, mut writer) = std::io::pipe().unwrap();
+    /// let mut descriptors = [Polled::new(reader.as_raw_fd(), Polled::READABLE)];
+    ///
+    /// writer.write_all(b"x").unwrap(); // elsewhere
+    /// assert_eq!(arena.wait_any_or_poll(&[event.object()], &mut descriptors, Wait::by(1))?, Ready::Descriptors(1));
+    /// event.set()?;
+    /// assert!(matches!(arena.wait_any_or_poll(&[event.object()], &mut descriptors, Wait::by(1))?, Ready::Object(_)));
+    /// # Ok::<(), ntux::Error>(())
+    /// ```
+    ///
+    /// A call that must sleep makes a queue and a descriptor for itself, which costs several system calls. A loop that waits again and again has
+    /// a [`Queue`] or an [`ObjectFd`](crate::ObjectFd) instead.
+    ///
+    /// # Errors
+    ///
+    /// Nothing was acquired: those of [`Arena::wait_any`], also [`Error::Invalid`](crate::Error::Invalid) for 64 objects and an alert; those of
+    /// [`Queue::create`] and [`Queue::fd`]; [`Error::Os`](crate::Error::Os) if `poll` refuses. A signal does not end it.
+    ///
+    /// Any thread; not in a signal handler. `MsgWaitForMultipleObjects` is of this kind.
+    pub fn wait_any_or_poll(&self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
+        descriptors.iter_mut().for_each(|polled| polled.found = 0);
+        match self.wait_any(objects, wait.until(Deadline::NOW)) {
+            Err(Error::TimedOut) => {}
+            ended => return ended.map(Ready::Object),
+        }
+        match look(descriptors, Patience::None)? {
+            0 if wait.deadline.passed() => Err(Error::TimedOut),
+            0 => self.sleep_for_either(objects, descriptors, wait),
+            ready => Ok(Ready::Descriptors(ready)),
+        }
+    }
+
+    fn sleep_for_either(&self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
+        // The alert is looked at after the objects, as the last of them.
+        let listed: Vec<Object> = objects.iter().copied().chain(wait.alert).collect();
+        let queue = Queue::create(self)?;
+        let own = Polled::new(queue.fd()?.as_raw_fd(), Polled::READABLE);
+        let mut polled: Vec<Polled> = std::iter::once(own).chain(descriptors.iter().copied()).collect();
+        match queue.register_any(&listed, DetachedWait::by(wait.owner))? {
+            Registered::Satisfied(satisfied) => Ok(Ready::Object(satisfied)),
+            Registered::Waits(registration) => {
+                let ended = Either { queue, registration, deadline: wait.deadline }.wait(&mut polled);
+                if let Ok(Ready::Descriptors(_)) = ended {
+                    descriptors.copy_from_slice(&polled[1..]);
+                }
+                ended
+            }
+        }
+    }
+}
+
+/// A wait that is registered, and descriptors beside it.
+struct Either {
+    queue: Queue,
+    registration: Registration,
+    deadline: Deadline,
+}
+
+impl Either {
+    /// The first of these is that of the queue.
+    fn wait(&self, polled: &mut [Polled]) -> Result<Ready> {
+        loop {
+            match self.queue.next_or_arm(Deadline::NOW, self.deadline) {
+                Ok(delivered) => return Ok(Ready::Object(delivered.satisfied)),
+                Err(Error::TimedOut) if self.deadline.passed() => return self.end(Err(Error::TimedOut)),
+                Err(Error::TimedOut) => {}
+                Err(error) => return self.end(Err(error)),
+            }
+            match look(polled, Patience::Endless) {
+                Ok(ready) => {
+                    let others = ready - usize::from(polled[0].found != 0);
+                    if others > 0 {
+                        return self.end(Ok(Ready::Descriptors(others)));
+                    }
+                }
+                Err(error) => return self.end(Err(error)),
+            }
+        }
+    }
+
+    /// Cancels the wait: if an object was acquired meanwhile, that is the result.
+    fn end(&self, otherwise: Result<Ready>) -> Result<Ready> {
+        match self.queue.cancel(self.registration) {
+            Ok(Some(satisfied)) => Ok(Ready::Object(satisfied)),
+            _ => otherwise,
+        }
+    }
+}
+
+/// Returns of how many descriptors something was found; of none if a signal came.
+fn look(polled: &mut [Polled], patience: Patience) -> Result<usize> {
+    match poll(polled, patience) {
+        Ok(ready) => Ok(ready),
+        Err(error) => {
+            polled.iter_mut().for_each(|polled| polled.found = 0);
+            match error.raw_os_error() {
+                Some(ntux_platform::error::EINTR) => Ok(0),
+                number => Err(Error::Os(number.unwrap_or(ntux_platform::error::EIO))),
+            }
+        }
+    }
+}
