@@ -3,8 +3,8 @@
  * ntux: NT semaphores, mutexes, events and timers with vectored waits, shared between processes; and write watches.
  * This header is the manual.
  *
- * Contents: conventions, arenas, objects, semaphores, mutexes, events, timers, names, waits, queues, waiters, supervisors,
- * requests, NTSTATUS, write watches, futexes, futex domains.
+ * Contents: conventions, arenas, objects, semaphores, mutexes, events, timers, names, waits, queues, descriptors, waiters,
+ * supervisors, requests, NTSTATUS, write watches, futexes, futex domains.
  *
  *     #include <ntux.h>
  *     #include <stdio.h>
@@ -747,6 +747,106 @@ int ntux_queue_get(const ntux_arena *arena, ntux_queue queue, uint32_t flags, ui
  * Does not block. NtCancelWaitCompletionPacket.
  */
 int ntux_queue_cancel(const ntux_arena *arena, ntux_registration registration, uint32_t *index);
+
+
+/* ==== DESCRIPTORS: queues and objects in poll, epoll, kqueue and io_uring ====
+ *
+ * Nobody reads such a descriptor or closes it: it is polled for reading. It is close-on-exec. A duplicate is as good as the
+ * descriptor itself. To a child of fork it is none.
+ *
+ * It is like a level that a call resets. It becomes readable when there may be something to take, and stays so until a call
+ * has found nothing: that one, which returns -ETIMEDOUT, *arms* it again. It can be readable for nothing, and is never
+ * unreadable for something. So a loop polls, then takes with a deadline of 0 until -ETIMEDOUT. With edges (EPOLLET) it must not
+ * poll before that.
+ *
+ * On Linux 6.7 and later it is a ring of io_uring, and needs no thread. A call that sleeps in the thread which armed it may then
+ * be interrupted when it becomes readable: epoll_wait can fail with EINTR, as it does for a signal. Elsewhere, and where
+ * io_uring is refused, a thread of ntux's sleeps for each descriptor. `ntux doctor` says which, and why.
+ */
+
+/* The descriptor of a queue: readable when ntux_queue_get with a deadline of 0 may return something. The first call makes it; it
+ * is open until the queue is closed, or the arena detached.
+ *
+ *     for (;;) {
+ *         poll(&polled, 1, -1);                          (polled.fd is the descriptor, polled.events POLLIN)
+ *         while ((count = ntux_queue_get(arena, queue, 0, 0, delivered, 16)) > 0)
+ *             ...                                        (serve what was taken)
+ *     }                                                  (count is -ETIMEDOUT: it is armed)
+ *
+ * A timer for which a wait stands makes it readable when it is due. It counts as one thread that sleeps in ntux_queue_get: if
+ * a queue has both, only one of them may be told of a result, and that one should look soon.
+ *
+ * Returns the descriptor.
+ *
+ * -EBADF    the queue was closed, or is none of this process
+ * -EMFILE, -ENFILE  no descriptor;  -EAGAIN  no thread
+ *
+ * ntux_queue_get may return -ENOMEM or -EAGAIN instead of -ETIMEDOUT if it cannot be armed.
+ */
+int ntux_queue_fd(const ntux_arena *arena, ntux_queue queue);
+
+/* One object as a descriptor: it becomes readable as soon as the object was acquired for it. It waits for the object in the
+ * order of those who wait, as a thread does.
+ *
+ * owner     acquires the object if it is a mutex, as for ntux_wait_any
+ *
+ * Returns the descriptor.
+ *
+ * -EBADF    the object was closed or never existed
+ * -ESRCH    `owner` is 0
+ * -ENOMEM   the arena has no waiter or no queue left: it takes one of each
+ * -EMFILE, -ENFILE  no descriptor;  -EAGAIN  no thread
+ */
+int ntux_object_fd(const ntux_arena *arena, ntux_object object, uint32_t owner);
+
+/* Takes the object if it was acquired for the descriptor. The next call begins to wait for it again, or acquires it at once. So
+ * between the two the object is the caller's: a mutex can be unlocked, an event reset.
+ *
+ * Returns 0 if it was acquired.
+ *
+ * -EOWNERDEAD  acquired, but the mutex was abandoned
+ * -ETIMEDOUT   it was not acquired; the descriptor is armed
+ * -EBADF       `fd` is none of ntux_object_fd, or the object was closed since the last call
+ * -ENOMEM      it cannot be waited for again now;  -EAGAIN  the descriptor cannot be armed
+ *
+ * Does not block.
+ */
+int ntux_object_fd_take(const ntux_arena *arena, int fd);
+
+/* Ends the wait, and closes the descriptor. What was acquired and nobody took is the caller's then: it is not given back by
+ * itself, because that cannot be exact (an event may have been reset meanwhile, a semaphore be full). If the arena is detached
+ * instead, it is lost: an auto-reset event stays reset, a mutex owned.
+ *
+ * Returns 1 if the object was acquired, 0 if it was not, and is not any more.
+ *
+ * -EOWNERDEAD  acquired, but the mutex was abandoned
+ * -EBADF       `fd` is none of ntux_object_fd
+ */
+int ntux_object_fd_close(const ntux_arena *arena, int fd);
+
+struct pollfd;
+
+/* Waits for any of the objects, as ntux_wait_any, and for descriptors, as poll: until an object was acquired, or something is
+ * found of a descriptor. Either, not both: if this returns a number of descriptors, or an error, nothing was acquired.
+ *
+ * Objects come first: if one is signaled, it is acquired, whatever the descriptors are.
+ *
+ * descriptors  as for poll: `fd` and `events` are read, `revents` is written: 0 everywhere unless their number is returned
+ * descriptors_count  how many; 0 is allowed
+ * alert     [optional] as for ntux_wait_any; then there are at most NTUX_WAIT_OBJECTS_MAX - 1 objects
+ * the rest  as for ntux_wait_any
+ *
+ * Returns 0 if an object was acquired, or the number of descriptors of which something was found.
+ *
+ * The errors of ntux_wait_any; -ENOMEM also if the arena has no queue left; -EMFILE, -ENFILE, -EAGAIN as for ntux_queue_fd;
+ * -EINVAL also for more descriptors than the process may have open. A signal does not end it.
+ *
+ * A call that must sleep makes a queue and a descriptor for itself, which costs several system calls. A loop that waits again
+ * and again uses ntux_queue_fd or ntux_object_fd. MsgWaitForMultipleObjects is of this kind.
+ */
+int ntux_wait_any_or_poll(const ntux_arena *arena, const ntux_object *objects, uint32_t count, struct pollfd *descriptors,
+                          uint32_t descriptors_count, ntux_object alert, uint32_t owner, uint32_t flags, uint64_t deadline_ns,
+                          uint32_t *index);
 
 
 /* ==== WAITERS: for programs whose signal handlers block, wait, or end their thread ==== */

@@ -92,10 +92,15 @@ pub unsafe extern "C" fn ntux_queue_fd(arena: *const Arena, queue: u64) -> c_int
     call_for_number(|| {
         // SAFETY: the header asks for an attached arena.
         let (arena, queue) = (unsafe { boundary::arena(arena)? }, named(queue)?);
+        let (table, key) = (Table::of_this_process(), (address(arena), queue.to_bits()));
+        if let Some(fd) = table.lock().queues.get(&key) {
+            return Ok(fd.fd().as_raw_fd() as u32);
+        }
         // Refuses what is no queue of this process.
         let new = descriptor::new(arena, queue).map_err(of_queue)?;
-        let mut open = Table::of_this_process().lock();
-        let fd = open.queues.entry((address(arena), queue.to_bits())).or_insert_with(|| Arc::new(new));
+        let mut open = table.lock();
+        // If another thread was faster, this one goes.
+        let fd = open.queues.entry(key).or_insert_with(|| Arc::new(new));
         Ok(fd.fd().as_raw_fd() as u32)
     })
 }

@@ -33,6 +33,12 @@ const EVENT_LOOP: &str = "\
 3 jobs, and the ticks came: yes
 ";
 
+const DESCRIPTORS: &str = "\
+200 jobs, 100 bells, 300 bytes, and the end
+the socket
+the bell
+";
+
 const RUNTIME: &str = "\
 two pages were written: yes; none since: yes
 counted to 40000 under a lock of one byte
@@ -79,6 +85,16 @@ fn an_event_loop_with_the_static_library() {
 }
 
 #[test]
+fn descriptors_with_the_shared_library() {
+    example("descriptors.c", Library::Shared, DESCRIPTORS);
+}
+
+#[test]
+fn descriptors_with_the_static_library() {
+    example("descriptors.c", Library::Static, DESCRIPTORS);
+}
+
+#[test]
 fn what_a_runtime_asks_for() {
     example("runtime.c", Library::Shared, RUNTIME);
 }
@@ -89,17 +105,24 @@ fn the_pages_show_these_examples() {
     let root = crate_dir().join("../..");
     let read =
         |path: std::path::PathBuf| std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    let examples = ["tutorial.c", "recipes.c", "event_loop.c", "fork.c", "runtime.c"]
+    let examples = ["tutorial.c", "recipes.c", "event_loop.c", "descriptors.c", "fork.c", "runtime.c"]
         .map(|name| read(crate_dir().join("examples").join(name)));
-    let blocks: Vec<_> =
-        ["c/tutorial.md", "c/recipes.md", "c/event-loop.md", "c/porting.md", "watches/guide.md", "futexes/guide.md"]
-            .into_iter()
-            .flat_map(|page| {
-                let text = read(root.join("docs").join(page));
-                let blocks = text.split("```c\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
-                blocks.map(|block| (page, block)).collect::<Vec<_>>()
-            })
-            .collect();
+    let blocks: Vec<_> = [
+        "c/tutorial.md",
+        "c/recipes.md",
+        "c/event-loop.md",
+        "c/descriptors.md",
+        "c/porting.md",
+        "watches/guide.md",
+        "futexes/guide.md",
+    ]
+    .into_iter()
+    .flat_map(|page| {
+        let text = read(root.join("docs").join(page));
+        let blocks = text.split("```c\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+        blocks.map(|block| (page, block)).collect::<Vec<_>>()
+    })
+    .collect();
     assert!(blocks.len() > 10, "{} blocks", blocks.len());
     let absent = |block: &str| !examples.iter().any(|example| example.contains(block));
     assert!(absent("static int planted;\n"));

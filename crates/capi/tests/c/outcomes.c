@@ -3,9 +3,11 @@
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <ntux.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -228,6 +230,110 @@ static int use_what_is_inherited(void)
              && ntux_queue_wait(arena, queue, &bell, 1, 7, 0, 1, &another, NULL) == -EBADF
              && ntux_queue_cancel(arena, registered, NULL) == -EBADF && ntux_queue_close(arena, queue) == -EBADF
              && ntux_event_set(arena, bell, NULL) == 0);
+}
+
+static int queue_fd, bell_fd;
+
+static int is_readable(int fd)
+{
+    struct pollfd polled = {0, POLLIN, 0};
+
+    polled.fd = fd;
+    return poll(&polled, 1, 0) == 1;
+}
+
+static int becomes_readable(int fd)
+{
+    struct pollfd polled = {0, POLLIN, 0};
+
+    polled.fd = fd;
+    return poll(&polled, 1, 60000) == 1;
+}
+
+/* To a child the descriptors are none; it makes its own. */
+static int use_inherited_descriptors(void)
+{
+    ntux_queue own;
+
+    if (ntux_queue_fd(arena, queue) != -EBADF || ntux_object_fd_take(arena, bell_fd) != -EBADF
+        || ntux_object_fd_close(arena, bell_fd) != -EBADF)
+        return 1;
+    if (ntux_queue_create(arena, &own) != 0 || ntux_queue_post(arena, own, 1) != 0)
+        return 2;
+    if (!becomes_readable(ntux_queue_fd(arena, own)) || ntux_event_set(arena, bell, NULL) != 0)
+        return 3;
+    return ntux_queue_close(arena, own);
+}
+
+static void descriptors(void)
+{
+    struct ntux_delivered got[3];
+    struct pollfd polled[2];
+    ntux_object mutex, others[2];
+    int ends[2];
+
+    IS(0, ntux_queue_create(arena, &queue));
+    IS(0, ntux_event_create(arena, 0, 0, &bell));
+    IS(0, ntux_mutex_create(arena, 7, 1, &mutex));
+    queue_fd = ntux_queue_fd(arena, queue);
+    IS(1, queue_fd >= 0);
+    IS(queue_fd, ntux_queue_fd(arena, queue));
+    IS(0, is_readable(queue_fd));
+    IS(0, ntux_queue_post(arena, queue, 5));
+    IS(0, ntux_queue_post(arena, queue, 6));
+    IS(1, becomes_readable(queue_fd));
+    IS(2, ntux_queue_get(arena, queue, 0, 0, got, 3));
+    IS(1, is_readable(queue_fd)); /* not armed */
+    IS(-ETIMEDOUT, ntux_queue_get(arena, queue, 0, 0, got, 3));
+    IS(0, is_readable(queue_fd));
+
+    bell_fd = ntux_object_fd(arena, bell, 7);
+    IS(1, bell_fd >= 0 && bell_fd != queue_fd);
+    IS(-ETIMEDOUT, ntux_object_fd_take(arena, bell_fd));
+    IS(0, in_child(use_inherited_descriptors));
+    IS(1, becomes_readable(bell_fd));
+    IS(0, ntux_object_fd_take(arena, bell_fd));
+    IS(-ETIMEDOUT, ntux_object_fd_take(arena, bell_fd));
+    IS(0, is_readable(bell_fd));
+    IS(0, ntux_event_set(arena, bell, NULL));
+    IS(1, ntux_object_fd_close(arena, bell_fd)); /* acquired, and not taken */
+    IS(-ETIMEDOUT, poll_for(&bell, 1, 0));
+    IS(-EBADF, ntux_object_fd_close(arena, bell_fd));
+    bell_fd = ntux_object_fd(arena, bell, 7);
+    IS(0, ntux_object_fd_close(arena, bell_fd));
+    bell_fd = ntux_object_fd(arena, mutex, 8);
+    IS(0, ntux_mutex_kill(arena, mutex, 7));
+    IS(1, becomes_readable(bell_fd));
+    IS(-EOWNERDEAD, ntux_object_fd_take(arena, bell_fd));
+    IS(0, ntux_mutex_unlock(arena, mutex, 8, NULL));
+    IS(0, ntux_object_fd_close(arena, bell_fd));
+
+    IS(0, pipe(ends));
+    memset(polled, 0, sizeof polled);
+    polled[0].fd = ends[0];
+    polled[1].fd = -1;
+    polled[0].events = polled[1].events = POLLIN;
+    IS(-ETIMEDOUT, ntux_wait_any_or_poll(arena, &bell, 1, polled, 2, 0, 7, 0, 0, NULL));
+    IS(1, write(ends[1], "x", 1) == 1);
+    IS(1, ntux_wait_any_or_poll(arena, &bell, 1, polled, 2, 0, 7, 0, NTUX_NEVER, NULL));
+    IS(1, polled[0].revents == POLLIN && polled[1].revents == 0);
+    IS(0, ntux_event_set(arena, bell, NULL));
+    out = 99;
+    IS(0, ntux_wait_any_or_poll(arena, &bell, 1, polled, 2, 0, 7, NTUX_REALTIME, NTUX_NEVER, &out));
+    IS(1, out == 0 && polled[0].revents == 0);
+    others[0] = bell;
+    others[1] = mutex;
+    IS(0, ntux_wait_any_or_poll(arena, others, 2, NULL, 0, 0, 9, 0, in_an_hour(), &out));
+    IS(1, out);
+    IS(0, ntux_mutex_unlock(arena, mutex, 9, NULL));
+    IS(0, ntux_wait_any_or_poll(arena, &bell, 1, NULL, 0, mutex, 9, 0, in_an_hour(), &out));
+    IS(1, out); /* the alert */
+    close(ends[0]);
+    close(ends[1]);
+    IS(0, ntux_queue_close(arena, queue));
+    IS(-EBADF, ntux_queue_fd(arena, queue));
+    IS(0, ntux_object_close(arena, bell));
+    IS(0, ntux_object_close(arena, mutex));
 }
 
 static void queues(void)
@@ -514,6 +620,7 @@ int main(void)
     kinds();
     signals_and_waits();
     queues();
+    descriptors();
     threads();
     arenas();
     holds();

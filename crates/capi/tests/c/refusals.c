@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ntux.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -369,6 +370,62 @@ static void signals_and_waits(void)
     NOTHING_WRITTEN();
 }
 
+static void descriptors(void)
+{
+    static ntux_object many[NTUX_WAIT_OBJECTS_MAX + 1];
+    static struct pollfd polled[2];
+    ntux_queue queue, shut;
+    ntux_object unset;
+    unsigned i;
+    int pipes[2];
+
+    IS(0, ntux_queue_create(arena, &queue));
+    IS(0, ntux_queue_create(arena, &shut));
+    IS(0, ntux_queue_close(arena, shut));
+    IS(0, ntux_event_create(arena, 0, 0, &unset));
+    for (i = 0; i <= NTUX_WAIT_OBJECTS_MAX; i++)
+        many[i] = unset;
+    memset(polled, 0x5a, sizeof polled);
+
+    IS(-EFAULT, ntux_queue_fd(NULL, queue));
+    IS(-EINVAL, ntux_queue_fd(MISALIGNED(ntux_arena), queue));
+    IS(-EBADF, ntux_queue_fd(arena, shut));
+    IS(-EBADF, ntux_queue_fd(arena, 0));
+    IS(-EFAULT, ntux_object_fd(NULL, unset, 7));
+    IS(-EINVAL, ntux_object_fd(MISALIGNED(ntux_arena), unset, 7));
+    IS(-ESRCH, ntux_object_fd(arena, unset, 0));
+    IS(-EBADF, ntux_object_fd(arena, closed, 7));
+    IS(-EBADF, ntux_object_fd(arena, 0, 7));
+    IS(0, pipe(pipes));
+    IS(-EFAULT, ntux_object_fd_take(NULL, pipes[0]));
+    IS(-EINVAL, ntux_object_fd_take(MISALIGNED(ntux_arena), pipes[0]));
+    IS(-EBADF, ntux_object_fd_take(arena, pipes[0]));
+    IS(-EBADF, ntux_object_fd_take(arena, -1));
+    IS(-EFAULT, ntux_object_fd_close(NULL, pipes[0]));
+    IS(-EINVAL, ntux_object_fd_close(MISALIGNED(ntux_arena), pipes[0]));
+    IS(-EBADF, ntux_object_fd_close(arena, pipes[0]));
+
+    IS(-EFAULT, ntux_wait_any_or_poll(NULL, &unset, 1, polled, 2, 0, 7, 0, 0, &out));
+    IS(-EINVAL, ntux_wait_any_or_poll(MISALIGNED(ntux_arena), &unset, 1, polled, 2, 0, 7, 0, 0, &out));
+    IS(-EFAULT, ntux_wait_any_or_poll(arena, NULL, 1, polled, 2, 0, 7, 0, 0, &out));
+    IS(-EINVAL, ntux_wait_any_or_poll(arena, MISALIGNED(ntux_object), 1, polled, 2, 0, 7, 0, 0, &out));
+    IS(-EFAULT, ntux_wait_any_or_poll(arena, &unset, 1, NULL, 2, 0, 7, 0, 0, &out));
+    IS(-EINVAL, ntux_wait_any_or_poll(arena, &unset, 1, MISALIGNED(struct pollfd), 2, 0, 7, 0, 0, &out));
+    IS(-EINVAL, ntux_wait_any_or_poll(arena, &unset, 1, polled, 2, 0, 7, 0, 0, MISALIGNED(uint32_t)));
+    IS(-EINVAL, ntux_wait_any_or_poll(arena, &unset, 1, polled, 2, 0, 7, 2, 0, &out));
+    IS(-ESRCH, ntux_wait_any_or_poll(arena, &unset, 1, polled, 2, 0, 0, 0, 0, &out));
+    IS(-E2BIG, ntux_wait_any_or_poll(arena, many, NTUX_WAIT_OBJECTS_MAX + 1, polled, 2, 0, 7, 0, 0, &out));
+    IS(-E2BIG, ntux_wait_any_or_poll(arena, many, NTUX_WAIT_OBJECTS_MAX, polled, 2, unset, 7, 0, 0, &out));
+    IS(-EBADF, ntux_wait_any_or_poll(arena, &closed, 1, polled, 2, 0, 7, 0, 0, &out));
+    IS(-EBADF, ntux_wait_any_or_poll(arena, &unset, 1, polled, 2, closed, 7, 0, 0, &out));
+    polled[0].fd = polled[1].fd = -1;
+    IS(-ETIMEDOUT, ntux_wait_any_or_poll(arena, many, NTUX_WAIT_OBJECTS_MAX, polled, 2, 0, 7, 0, 0, &out));
+    IS(0, close(pipes[0]));
+    IS(0, close(pipes[1]));
+    IS(0, ntux_queue_close(arena, queue));
+    IS(0, ntux_object_close(arena, unset));
+}
+
 static void queues(void)
 {
     static const ntux_queue none[] = {0, 77, UINT64_MAX, UINT64_C(0x123456789abcdef0)};
@@ -541,6 +598,7 @@ int main(void)
     duplicates();
     signals_and_waits();
     queues();
+    descriptors();
     full_arena();
 #ifdef PLANTED
     IS(-EPERM, ntux_event_set(arena, event, NULL));
