@@ -8,6 +8,7 @@ mod multiple;
 mod program;
 mod report;
 mod text;
+mod wakes;
 mod watch;
 mod wine;
 
@@ -25,6 +26,7 @@ use facts::Facts;
 use multiple::WaitMultiple;
 use program::Program;
 use report::Report;
+use wakes::WakeDescriptors;
 use watch::Watch;
 use wine::Running;
 
@@ -67,7 +69,8 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let program = (!arguments.program.is_empty()).then(|| Program::examine(&arguments.program, &choice));
     let can_serve = program.as_ref().map_or(choice.can_serve, |program| program.device.is_some());
     let (futexes, wait_multiple) = (futexes::rows(), WaitMultiple::gather(&facts));
-    let report = Report { futexes, facts, choice, wait_multiple, watch: Watch::gather(), program };
+    let (wake_descriptors, watch) = (WakeDescriptors::gather(), Watch::gather());
+    let report = Report { futexes, facts, choice, wait_multiple, wake_descriptors, watch, program };
     let status = if can_serve { ExitCode::SUCCESS } else { ExitCode::from(NO) };
     match arguments.json {
         true => say::json(VERSION, &report, status),

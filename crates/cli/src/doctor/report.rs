@@ -8,6 +8,7 @@ use super::facts::Facts;
 use super::futexes::Row;
 use super::multiple::WaitMultiple;
 use super::program::Program;
+use super::wakes::WakeDescriptors;
 use super::watch::Watch;
 
 /// The whole report; the JSON has the same shape.
@@ -18,6 +19,7 @@ pub struct Report {
     pub futexes: Vec<Row>,
     pub choice: Choice,
     pub wait_multiple: WaitMultiple,
+    pub wake_descriptors: WakeDescriptors,
     pub watch: Watch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,

@@ -26,6 +26,8 @@ pub fn render(report: &Report) -> String {
     page.calls(facts, Role::Unused);
     page.title("Futexes of the crate ntux-futex and of ntux.h (in a domain all but memory nodes are exact)");
     page.futexes(report);
+    page.title("Descriptors of queues and objects");
+    page.setting("sleeps by", &format!("{}: {}", report.wake_descriptors.by, report.wake_descriptors.why));
     page.title("This process");
     page.setting("processor cores", &facts.processor.cores.to_string());
     page.setting("descriptors", &descriptors(facts));

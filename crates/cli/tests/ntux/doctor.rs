@@ -83,6 +83,25 @@ fn the_text_names_every_call_and_the_verdict() {
 }
 
 #[test]
+fn what_sleeps_behind_descriptors_is_said_and_why() {
+    /// `io_uring_setup`
+    const SETUP: libc::c_long = 425;
+    let stage = Stage::new();
+    let said = |output: Output| {
+        let report = parse(&output);
+        let [by, why] = ["by", "why"].map(|key| report["wake_descriptors"][key].as_str().expect("text").to_owned());
+        assert_eq!(by, "thread", "{why}");
+        why
+    };
+    let left_out = said(finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WITHOUT", "io_uring")));
+    assert!(left_out.contains("NTUX_WITHOUT disables io_uring"), "{left_out}");
+    let refused = said(doctor_under(&stage, &[Rule::errno(SETUP, libc::EPERM)]));
+    assert!(refused.contains("io_uring is refused"), "{refused}");
+    let deadly = said(doctor_under(&stage, &[Rule::kill(SETUP)]));
+    assert!(deadly.contains("a filter kills programs for io_uring"), "{deadly}");
+}
+
+#[test]
 fn the_mechanisms_that_watch_writes_are_tried() {
     let stage = Stage::new();
     let mechanisms = |report: &Value| -> Vec<(String, bool)> {
