@@ -14,7 +14,7 @@ use crate::{Arena, DetachedWait, Error, Object, Queue, Result, Wait};
 pub enum Ready {
     /// An object was acquired. What was found of the descriptors does not count.
     Object(Satisfied),
-    /// Of so many descriptors something was found, and no object was acquired.
+    /// Something was found of so many descriptors, and no object was acquired.
     Descriptors(usize),
 }
 

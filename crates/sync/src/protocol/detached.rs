@@ -556,7 +556,11 @@ impl<'a> Own<'a> {
     fn quiet(&self, bell: Bell, due: Deadline) -> Option<Quiet> {
         // A bell that was rung and silenced since is another one: the timers may be others (I-detach-6).
         let expected = bell.silenced().futex();
-        (bell.is_silent() || !bell.is_closed() && self.slot.silence(bell)).then_some(Quiet { bell: self.bell(), expected, due })
+        (bell.is_silent() || !bell.is_closed() && self.slot.silence(bell)).then_some(Quiet {
+            bell: self.bell(),
+            expected,
+            due,
+        })
     }
 
     /// Returns true if there is a packet, or something was delivered that nobody has looked at.

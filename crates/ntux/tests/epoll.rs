@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! The descriptor of a queue in `epoll`, with levels and with edges, by each mechanism.
+#![cfg(target_os = "linux")]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use ntux::{Arena, Capacity, Deadline, Error, Queue};
+
+/// Longer than anything takes that happens.
+const LONG_MS: i32 = 60_000;
+
+/// Takes until nothing is left, as an event loop does.
+fn drain(queue: &Queue) -> Vec<u64> {
+    let mut keys = Vec::new();
+    loop {
+        match queue.next(Deadline::NOW) {
+            Ok(delivered) => keys.push(delivered.key),
+            Err(error) => {
+                assert_eq!(error, Error::TimedOut);
+                return keys;
+            }
+        }
+    }
+}
+
+/// Returns whether one of the set is ready. `epoll_wait` may be interrupted.
+fn is_ready(set: i32, time_ms: i32) -> bool {
+    let mut events = [libc::epoll_event { events: 0, u64: 0 }; 4];
+    loop {
+        // SAFETY: room for four.
+        match unsafe { libc::epoll_wait(set, events.as_mut_ptr(), 4, time_ms) } {
+            -1 => assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EINTR)),
+            ready => return ready > 0,
+        }
+    }
+}
+
+fn with(fd: BorrowedFd<'_>, edges: bool) -> i32 {
+    let events = libc::EPOLLIN as u32 | if edges { libc::EPOLLET as u32 } else { 0 };
+    let mut event = libc::epoll_event { events, u64: 1 };
+    // SAFETY: numbers, and an event that outlives the call.
+    unsafe {
+        let set = libc::epoll_create1(libc::EPOLL_CLOEXEC);
+        assert_eq!(libc::epoll_ctl(set, libc::EPOLL_CTL_ADD, fd.as_raw_fd(), &mut event), 0);
+        set
+    }
+}
+
+#[test]
+fn loops_with_levels_and_with_edges_miss_nothing() {
+    const ROUNDS: u64 = 1500;
+    for edges in [false, true] {
+        let queue = Queue::create(&Arena::create(Capacity { objects: 1, waiters: 8 }).unwrap()).unwrap();
+        let set = with(queue.fd().unwrap(), edges);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for key in 0..ROUNDS {
+                    while queue.post(key) == Err(Error::Exhausted) {
+                        thread::yield_now();
+                    }
+                    if key % 50 == 0 {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            });
+            let mut keys = Vec::new();
+            while keys.len() < ROUNDS as usize {
+                assert!(is_ready(set, LONG_MS), "edges: {edges}, after {}", keys.len());
+                keys.extend(drain(&queue));
+            }
+            assert!(keys.into_iter().eq(0..ROUNDS));
+        });
+        // SAFETY: our own.
+        unsafe { libc::close(set) };
+    }
+}
+
+#[test]
+fn mechanism_without_rings() {
+    if std::env::var("NTUX_WITHOUT").is_ok_and(|without| without.contains("io_uring")) {
+        return;
+    }
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--skip", "mechanism", "--test-threads=2"])
+        .env("NTUX_WITHOUT", "io_uring")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
