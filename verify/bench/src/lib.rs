@@ -193,6 +193,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::memory::run(bench.peer(report::RUST));
     scenario::named::run(bench);
     scenario::timers::run(bench);
+    scenario::queues::run(bench);
     scenario::held::run(bench);
     scenario::observed::run(bench);
     scenario::all(bench, report::C, CArena::open);

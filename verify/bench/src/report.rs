@@ -25,6 +25,8 @@ pub(crate) const SERVER: &str = "server";
 pub(crate) const DRIVER: &str = "kernel driver";
 pub(crate) const SHM: &str = "shm_open + pthread";
 pub(crate) const TIMERFD: &str = "timerfd";
+pub(crate) const EPOLL: &str = "eventfd + epoll";
+pub(crate) const CHANNEL: &str = "crossbeam-channel";
 pub(crate) const RUST: &str = "ntux Rust";
 pub(crate) const C: &str = "ntux C";
 pub(crate) const DEVICE: &str = "ntux device";
@@ -32,8 +34,8 @@ pub(crate) const DEVICE: &str = "ntux device";
 /// The doors to ntux.
 pub(crate) const OURS: [&str; 3] = [RUST, C, DEVICE];
 /// Everybody else, the floor first.
-pub(crate) const PEERS: [&str; 10] =
-    [FUTEX, ADAPTIVE, PARKING, EVENTFD, WAITV, WAITV_COUNTED, SERVER, DRIVER, SHM, TIMERFD];
+pub(crate) const PEERS: [&str; 12] =
+    [FUTEX, ADAPTIVE, PARKING, EVENTFD, WAITV, WAITV_COUNTED, SERVER, DRIVER, SHM, TIMERFD, EPOLL, CHANNEL];
 
 /// A peer that took no part.
 #[derive(Debug, Serialize, Deserialize)]

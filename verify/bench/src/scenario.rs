@@ -16,6 +16,8 @@ pub(crate) mod names;
 #[cfg(linux_calls)]
 pub(crate) mod observed;
 #[cfg(linux_calls)]
+pub(crate) mod queues;
+#[cfg(linux_calls)]
 pub(crate) mod shared;
 #[cfg(linux_calls)]
 pub(crate) mod system_calls;

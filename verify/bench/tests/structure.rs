@@ -86,7 +86,7 @@ const SCENARIOS: [(&str, &[&str], &[u32]); 8] = [
 ];
 
 /// The rows of one peer only: group, scenario, peer.
-const SINGLE: [(&str, &str, &str); 22] = [
+const SINGLE: [(&str, &str, &str); 34] = [
     ("contended", "mutex lock + unlock, two threads", "adaptive futex"),
     ("contended", "ping-pong round trip, two processes", "adaptive futex"),
     ("contended", "mutex lock + unlock, two threads", "parking_lot"),
@@ -106,6 +106,18 @@ const SINGLE: [(&str, &str, &str); 22] = [
     ("growth", "arm + cancel a timer, 10,000 are armed", "timerfd"),
     ("growth", "arm a timer for 100 us + wait for it", "ntux Rust"),
     ("growth", "arm a timer for 100 us + wait for it", "timerfd"),
+    ("uncontended", "post a packet + take it", "ntux Rust"),
+    ("uncontended", "post a packet + take it", "eventfd + epoll"),
+    ("uncontended", "post a packet + take it", "crossbeam-channel"),
+    ("contended", "a packet to a thread that sleeps, and one back", "ntux Rust"),
+    ("contended", "a packet to a thread that sleeps, and one back", "eventfd + epoll"),
+    ("contended", "a packet to a thread that sleeps, and one back", "crossbeam-channel"),
+    ("uncontended", "wait without a thread: register, signal, take", "ntux Rust"),
+    ("uncontended", "wait without a thread: register, signal, take", "eventfd + epoll"),
+    ("uncontended", "an object in an epoll: signal, wait, take", "ntux Rust"),
+    ("uncontended", "an object in an epoll: signal, wait, take", "eventfd + epoll"),
+    ("growth", "one of 10,000 is signaled: wait, take", "ntux Rust"),
+    ("growth", "one of 10,000 is signaled: wait, take", "eventfd + epoll"),
     ("foreign", "ioctl of a socket", "without ntux"),
     ("foreign", "fcntl of a socket", "without ntux"),
     ("foreign", "close of a socket's duplicate", "without ntux"),

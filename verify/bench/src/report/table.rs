@@ -10,7 +10,7 @@ use crate::grid::{aligned, distinct, grid};
 use crate::record::{Group, Outcome, Record, Unit};
 
 /// Behind the floor is not behind a rival: the floor cannot do what the others do.
-const RIVALS: [&str; 6] = [EVENTFD, WAITV, WAITV_COUNTED, SERVER, TIMERFD, super::DRIVER];
+const RIVALS: [&str; 8] = [EVENTFD, WAITV, WAITV_COUNTED, SERVER, TIMERFD, super::EPOLL, super::CHANNEL, super::DRIVER];
 
 pub(crate) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
     report.machine.print("sync", out)?;
