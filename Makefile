@@ -288,6 +288,7 @@ test-simulated-crash: tools    ## The same over macOS in simulation: every opera
 test-histories: tools   ## A million random histories of the core, each checked for linearizability
 	$(EXPLORED) run --release -p ntux-explore -- histories --count 130000
 	$(EXPLORED) run --release -p ntux-explore -- histories --count 30000 --timers
+	$(EXPLORED) run --release -p ntux-explore -- histories --count 30000 --detached
 	$(EXPLORED) run --release -p ntux-explore -- real --count 20000
 
 # Some minutes on one processor. The first line: the orders that the code names.

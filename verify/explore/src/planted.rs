@@ -7,7 +7,7 @@ use ntux_platform::explore::plant_hasty_loads;
 use ntux_sync::planted::{self, Bug};
 
 use crate::catalogue;
-use crate::histories::generator::TIMED;
+use crate::histories::generator::{DETACHED, TIMED};
 use crate::program::Program;
 use crate::search::{self, Bounds, Report};
 
@@ -155,13 +155,14 @@ pub const PLANTED: &[Planted] = &[
     planted("sleepson", Bug::SleepsOn, Found::Exhaustively("due-one", 1)).by_histories(TIMED + 49),
     planted("firesaside", Bug::FiresAside, Found::Exhaustively("due-place", 2)).by_histories(TIMED + 7),
     planted("claimpassedover", Bug::ClaimPassedOver, Found::Exhaustively("detached-taken-there", 1)),
-    planted("unrung", Bug::Unrung, Found::Exhaustively("detached-one", 1)),
+    planted("unrung", Bug::Unrung, Found::Exhaustively("detached-one", 1)).by_histories(DETACHED + 5),
     planted("armedblindly", Bug::ArmedBlindly, Found::Exhaustively("descriptor-packet", 1)),
-    planted("silencedlate", Bug::SilencedLate, Found::Exhaustively("detached-taken-there", 1)),
+    planted("silencedlate", Bug::SilencedLate, Found::Exhaustively("detached-taken-there", 1))
+        .by_histories(DETACHED + 5),
     planted("untoldpacket", Bug::UntoldPacket, Found::Exhaustively("dead-packet-posts-2t", 1)),
     planted("seenbefore", Bug::SeenBefore, Found::Exhaustively("detached-three-take", 1)),
     planted("slotsbefore", Bug::SlotsBefore, Found::Exhaustively("detached-taken-there", 1)),
-    planted("takentwice", Bug::TakenTwice, Found::Exhaustively("detached-two-take", 1)),
+    planted("takentwice", Bug::TakenTwice, Found::Exhaustively("detached-two-take", 1)).by_histories(DETACHED + 167),
     Planted {
         name: "hastyload",
         broken: Broken::Load,
