@@ -97,7 +97,7 @@ use crate::format::limits::{LIST_MAX, QUEUE_GROUPS_USED, RETRIES};
 use crate::format::ticket::Ticket;
 use crate::format::waiter_word::{EVERYTHING, WaiterState, WaiterWord};
 use crate::planted::{Bug, planted};
-use crate::{Error, Object, Result, Satisfied, observe};
+use crate::{Error, Object, Result, Satisfied};
 
 /// A detached wait, for its process. Never 0; never used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -521,7 +521,6 @@ impl<'a> Own<'a> {
         let (index, ticket) = (registration.waiter(), registration.ticket());
         let (slot, _) = self.wait_in(index).filter(|(_, seen)| seen.ticket() == ticket).ok_or(Error::NoSuchObject)?;
         if withdraw(slot, ticket) {
-            observe::woke(self.arena, slot, observe::trace::What::GivesUp);
             self.end(waiter, index, slot, ticket)?;
             self.free(index, slot);
             return Ok(None);
