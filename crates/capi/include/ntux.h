@@ -662,7 +662,7 @@ struct ntux_delivered {
 
 /* Creates a queue.
  *
- * -ENOMEM   the arena has as many queues as it has room for (512, of all processes), or there is no memory
+ * -ENOMEM   the arena has as many queues as it has room for (as waits, 512 at most), or there is no memory
  *
  * NtCreateIoCompletion.
  */

@@ -35,7 +35,7 @@ use crate::{Arena, DetachedWait, Object, Queue, Result};
 /// that was reset meanwhile would be set again, and a semaphore may have no room any more. A value that is dropped loses it instead: an
 /// auto-reset event stays reset, a mutex owned.
 ///
-/// Each takes one of the 512 queues of the arena, and one of its waiters. In a forked child all its functions fail. What [`Queue::fd`]
+/// Each takes one of the queues of the arena (512, or as many as it has waits), and one of its waiters. In a forked child all its functions fail. What [`Queue::fd`]
 /// says about mechanisms holds here, too.
 pub struct ObjectFd {
     queue: Queue,

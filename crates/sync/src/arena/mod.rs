@@ -35,7 +35,7 @@ use ntux_platform::memory::{self, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
 use crate::format::layout::{Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, QueueSlot, WaiterSlot};
-use crate::format::limits::{NAMES_GROUP, PACKETS_MAX, PEERS_MAX, QUEUES_MAX, RECORDS};
+use crate::format::limits::{NAMES_GROUP, PACKETS_MAX, PEERS_MAX, RECORDS};
 use crate::format::{FINGERPRINT, MAGIC, VERSION};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
@@ -198,18 +198,23 @@ impl Arena {
     }
 
     pub(crate) fn queue_slot(&self, index: u32) -> Option<&QueueSlot> {
-        // SAFETY: the layout has QUEUES_MAX queues here, 64-byte aligned.
-        (index < QUEUES_MAX).then(|| unsafe { self.at(self.layout.queues, index) })
+        // SAFETY: the layout has `queue_count` queues here, 64-byte aligned.
+        (index < self.layout.queue_count).then(|| unsafe { self.at(self.layout.queues, index) })
     }
 
     /// Returns the cells of the packets of the queue with this index.
     fn packet_words(&self, index: u32) -> Option<&[Word128]> {
-        // SAFETY: the layout has PACKETS_MAX words for each of QUEUES_MAX queues here, 16-byte aligned and inside the mapping, which lives
+        // SAFETY: the layout has PACKETS_MAX words for each of `queue_count` queues here, 16-byte aligned and inside the mapping, which lives
         // as long as `self`. They are atomic integers: every byte pattern is valid, and concurrent writes are allowed.
-        (index < QUEUES_MAX).then(|| unsafe {
+        (index < self.layout.queue_count).then(|| unsafe {
             let first = self.mapping.base().add(self.layout.packets as usize).cast::<Word128>();
             slice::from_raw_parts(first.as_ptr().add((index * PACKETS_MAX) as usize), PACKETS_MAX as usize)
         })
+    }
+
+    /// How many queues there can be.
+    pub(crate) fn queue_count(&self) -> u32 {
+        self.layout.queue_count
     }
 
     pub(crate) fn provide_queue(&self, index: u32) -> bool {

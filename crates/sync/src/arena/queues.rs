@@ -210,7 +210,7 @@ impl Arena {
     fn queue_pool<'a>(&'a self) -> Pool<'a, impl Fn(u32) -> Option<&'a Word32>, impl Fn(u32) -> bool> {
         Pool {
             words: &self.header().queue_pool.0,
-            capacity: QUEUES_MAX,
+            capacity: self.queue_count(),
             link: |index| self.queue_slot(index).map(|slot| &slot.next_hint),
             provide: |index| self.provide_queue(index),
         }

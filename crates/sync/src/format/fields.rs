@@ -14,8 +14,7 @@ use super::layout::{
     WaiterSlot, Woken,
 };
 use super::limits::{
-    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, QUEUE_GROUPS,
-    QUEUES_MAX, RECORDS,
+    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, QUEUE_GROUPS, RECORDS,
 };
 use crate::WAIT_MAX;
 
@@ -402,8 +401,8 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 12]> {
         table("objects", layout.objects, size_of::<ObjectSlot>(), capacity.objects, OBJECT_FIELDS),
         table("chunks", layout.chunks, size_of::<Chunk>(), layout.chunk_count, CHUNK_FIELDS),
         table("records", layout.records, 16, RECORDS, RECORD_FIELDS),
-        table("queues", layout.queues, size_of::<QueueSlot>(), QUEUES_MAX, QUEUE_FIELDS),
-        table("packets", layout.packets, 16, QUEUES_MAX * PACKETS_MAX, PACKET_FIELDS),
+        table("queues", layout.queues, size_of::<QueueSlot>(), layout.queue_count, QUEUE_FIELDS),
+        table("packets", layout.packets, 16, layout.queue_count * PACKETS_MAX, PACKET_FIELDS),
         table("claims", layout.claims, 16, capacity.objects, CLAIMS_FIELDS),
         table("names", layout.names, size_of::<NameGroup>(), layout.name_groups, NAME_GROUP_FIELDS),
         table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),

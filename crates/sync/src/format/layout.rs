@@ -237,6 +237,7 @@ pub struct Layout {
     pub chunk_count: u32,
     pub records: u64,
     pub queues: u64,
+    pub queue_count: u32,
     pub packets: u64,
     pub claims: u64,
     pub names: u64,
@@ -262,8 +263,10 @@ impl Layout {
         let chunks = objects + u64::from(capacity.objects) * size_of::<ObjectSlot>() as u64;
         let records = chunks + u64::from(chunk_count) * size_of::<Chunk>() as u64;
         let queues = records + u64::from(RECORDS) * size_of::<Word128>() as u64;
-        let packets = queues + u64::from(QUEUES_MAX) * size_of::<QueueSlot>() as u64;
-        let claims = packets + u64::from(QUEUES_MAX * PACKETS_MAX) * size_of::<Word128>() as u64;
+        // A queue without a wait is rare.
+        let queue_count = capacity.waiters.min(QUEUES_MAX);
+        let packets = queues + u64::from(queue_count) * size_of::<QueueSlot>() as u64;
+        let claims = packets + u64::from(queue_count * PACKETS_MAX) * size_of::<Word128>() as u64;
         let names = claims + u64::from(capacity.objects) * size_of::<Word128>() as u64;
         // Half of the places are free when as many names are used as are promised.
         let name_groups = (capacity.objects.div_ceil(NAMES_GROUP as u32 / 2)).min(NAME_GROUPS_MAX);
@@ -279,6 +282,7 @@ impl Layout {
             chunk_count,
             records,
             queues,
+            queue_count,
             packets,
             claims,
             names,
