@@ -594,10 +594,11 @@ impl<'a> Own<'a> {
     }
 
     fn take_result(&self, waiter: &Waiter, will: &mut Will<'_>) -> Result<Option<Delivered>> {
-        let used_before = if planted(Bug::SlotsBefore) { self.arena.waiter_pool().used() } else { 0 };
+        let used = || self.arena.waiter_pool().used();
+        let used_before = planted(Bug::SlotsBefore).then(used);
         for (group, posted) in self.slot.posted() {
             // After the count: its wait can be in a slot that was never used before.
-            let used = if planted(Bug::SlotsBefore) { used_before } else { self.arena.waiter_pool().used() };
+            let used = used_before.unwrap_or_else(used);
             if planted(Bug::SeenBefore) {
                 self.slot.saw(group, posted);
             }
