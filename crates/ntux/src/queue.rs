@@ -100,7 +100,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// [`Error::Exhausted`](crate::Error::Exhausted) if the arena has as many queues as it has room for (of all processes together), or
+    /// [`Error::Exhausted`] if the arena has as many queues as it has room for (of all processes together), or
     /// no memory.
     ///
     /// Any thread; not in a signal handler. `NtCreateIoCompletion`.
@@ -115,9 +115,9 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// Nothing was acquired, and nothing waits: [`Error::Invalid`](crate::Error::Invalid) for owner 0, for more than 64 objects, if the
-    /// queue was closed, and in a forked child; [`Error::NoSuchObject`](crate::Error::NoSuchObject) for an object that is closed or of another arena;
-    /// [`Error::Exhausted`](crate::Error::Exhausted) when the arena has no waiter left.
+    /// Nothing was acquired, and nothing waits: [`Error::Invalid`] for owner 0, for more than 64 objects, if the
+    /// queue was closed, and in a forked child; [`Error::NoSuchObject`] for an object that is closed or of another arena;
+    /// [`Error::Exhausted`] when the arena has no waiter left.
     ///
     /// Any thread; not in a signal handler. `NtAssociateWaitCompletionPacket`.
     pub fn register_any(&self, objects: &[Object], wait: DetachedWait) -> Result<Registered> {
@@ -144,7 +144,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// Those of [`Queue::register_any`]; [`Error::Invalid`](crate::Error::Invalid) also if an object occurs twice.
+    /// Those of [`Queue::register_any`]; [`Error::Invalid`] also if an object occurs twice.
     ///
     /// Any thread; not in a signal handler.
     pub fn register_all(&self, objects: &[Object], wait: DetachedWait) -> Result<Registered> {
@@ -162,8 +162,8 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// [`Error::Exhausted`](crate::Error::Exhausted) if 1,024 packets are in the queue, which nobody has taken;
-    /// [`Error::Invalid`](crate::Error::Invalid) if it was closed, and in a forked child.
+    /// [`Error::Exhausted`] if 1,024 packets are in the queue, which nobody has taken;
+    /// [`Error::Invalid`] if it was closed, and in a forked child.
     ///
     /// Any thread; not in a signal handler. `NtSetIoCompletion`.
     pub fn post(&self, key: u64) -> Result<()> {
@@ -175,8 +175,8 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// Nothing was taken: [`Error::TimedOut`](crate::Error::TimedOut) when the deadline passed;
-    /// [`Error::Invalid`](crate::Error::Invalid) if it was closed, also while the thread slept, and in a forked child.
+    /// Nothing was taken: [`Error::TimedOut`] when the deadline passed;
+    /// [`Error::Invalid`] if it was closed, also while the thread slept, and in a forked child.
     ///
     /// Any thread; not in a signal handler. `NtRemoveIoCompletion`.
     pub fn next(&self, deadline: Deadline) -> Result<Delivered> {
@@ -291,7 +291,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// [`Error::NoSuchObject`](crate::Error::NoSuchObject) if its result was taken, it was cancelled, or it is none of this process.
+    /// [`Error::NoSuchObject`] if its result was taken, it was cancelled, or it is none of this process.
     ///
     /// Any thread; not in a signal handler. `NtCancelWaitCompletionPacket`.
     pub fn cancel(&self, registration: Registration) -> Result<Option<Satisfied>> {
@@ -299,7 +299,7 @@ impl Queue {
     }
 
     /// Closes the queue for all clones of the handle, as dropping the last one does. A thread that sleeps in [`Queue::next`] returns, with
-    /// [`Error::Invalid`](crate::Error::Invalid), and so does every later call.
+    /// [`Error::Invalid`], and so does every later call.
     ///
     /// ```
     /// use std::thread;
@@ -317,7 +317,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) if it was closed already, and in a forked child.
+    /// [`Error::Invalid`] if it was closed already, and in a forked child.
     ///
     /// Any thread; not in a signal handler. `NtClose`.
     pub fn close(&self) -> Result<()> {

@@ -45,8 +45,8 @@ impl Arena {
     ///
     /// # Errors
     ///
-    /// Nothing was acquired: those of [`Arena::wait_any`], also [`Error::Invalid`](crate::Error::Invalid) for 64 objects and an alert; those of
-    /// [`Queue::create`] and [`Queue::fd`]; [`Error::Os`](crate::Error::Os) if `poll` refuses. A signal does not end it.
+    /// Nothing was acquired: those of [`Arena::wait_any`], also [`Error::Invalid`] for 64 objects and an alert; those of
+    /// [`Queue::create`] and [`Queue::fd`]; [`Error::Os`] if `poll` refuses. A signal does not end it.
     ///
     /// Any thread; not in a signal handler. `MsgWaitForMultipleObjects` is of this kind.
     pub fn wait_any_or_poll(&self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
