@@ -376,7 +376,8 @@ impl Scribbler {
     /// A queue of this process, or somebody's, with a result that was announced, or is said to be; and packets in any order.
     fn pretend_delivery(&mut self, rng: &mut Rng, known: &[Object]) {
         let (waiter, _) = self.pretend_waiter(rng, known);
-        let (queue, serial) = (rng.u32(0..4), rng.u128(0..4));
+        // An arena has as many queues as waits.
+        let (queue, serial) = (rng.u32(0..self.file.capacity.waiters.min(4)), rng.u128(0..4));
         let parts = [("used", 1), ("queue", queue.into()), ("serial", serial), ("waiter", waiter.into())];
         self.set(self.file.word("waiters", waiter, "queue", 0), &parts);
         let word = self.file.word("waiters", waiter, "word", 0);
