@@ -29,6 +29,7 @@ use super::{Awaited, Flag, Flags};
 use crate::Here;
 use crate::clock::Deadline;
 use crate::futex;
+use crate::watching::segv::Blocked;
 
 /// A flag, and the thread that raises it.
 pub(super) struct Pump {
@@ -89,7 +90,8 @@ impl Pump {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
-            let _quiet = NoSignals::here();
+            // The thread that it starts will take no signals either.
+            let _quiet = Blocked::all();
             *thread = Some(thread::Builder::new().name("ntux-wake".to_owned()).spawn(move || shared.serve())?);
         }
         Ok(())
@@ -147,30 +149,5 @@ impl Shared {
             state.asleep = None;
             self.flag.raise();
         }
-    }
-}
-
-/// While this lives, the calling thread takes no signals, and none will a thread that it starts.
-struct NoSignals {
-    before: libc::sigset_t,
-}
-
-impl NoSignals {
-    fn here() -> NoSignals {
-        let mut all = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        let mut before = core::mem::MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: the first call fills `all`; the second reads it and fills `before`; it cannot fail with these arguments.
-        unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-            NoSignals { before: before.assume_init() }
-        }
-    }
-}
-
-impl Drop for NoSignals {
-    fn drop(&mut self) {
-        // SAFETY: the set that was in force before.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, core::ptr::null_mut()) };
     }
 }
