@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Asynchronous waits, with an executor of a few lines: what they acquire, what is given back, and who has no part in them.
 
+mod child;
 mod watchdog;
 
 use std::collections::BTreeSet;
@@ -128,26 +129,6 @@ fn both_ways(test: impl Fn(Dropped)) {
         test(Dropped::AtOnce);
     }
     test(Dropped::Woken);
-}
-
-/// What `body` says in a child process, whose arena and handles are inherited.
-fn in_child(body: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child only uses its own copies, makes no assumption about other threads, and leaves by `_exit`.
-    match unsafe { libc::fork() } {
-        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
-        0 => {
-            watchdog::start();
-            let good = body();
-            // SAFETY: ends this process at once.
-            unsafe { libc::_exit(i32::from(!good)) }
-        }
-        child => {
-            let mut status = 0;
-            // SAFETY: `status` is a place for the answer.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            status == 0
-        }
-    }
 }
 
 #[test]
@@ -597,7 +578,7 @@ fn a_child_has_no_part_in_waits_of_its_parent_and_makes_its_own() {
     granted.set().unwrap();
     wakes_of_taken.recv_timeout(Duration::from_secs(20)).unwrap();
     let mut fresh = arena.wait_any_async(&[second.object()], 1);
-    assert!(in_child(|| {
+    assert!(child::says(|| {
         let refused = poll(&mut begun) == Poll::Ready(Err(Error::Invalid));
         // SAFETY: the parent has them, in its own memory.
         let (mine, gone) = unsafe { (std::ptr::read(&begun), std::ptr::read(&taken)) };

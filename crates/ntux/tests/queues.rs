@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Queues, and wait sets on them: what they refuse, what they lose and what they do not, who gets a turn.
 
+mod child;
 mod watchdog;
 
 use std::collections::BTreeSet;
@@ -41,26 +42,6 @@ fn waits(registered: Result<Registered, Error>) -> Registration {
 
 fn patiently() -> Deadline {
     within(Duration::from_secs(20))
-}
-
-/// What `body` says in a child process, whose arena and handles are inherited.
-fn in_child(body: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child only uses its own copies, makes no assumption about other threads, and leaves by `_exit`.
-    match unsafe { libc::fork() } {
-        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
-        0 => {
-            watchdog::start();
-            let good = body();
-            // SAFETY: ends this process at once.
-            unsafe { libc::_exit(i32::from(!good)) }
-        }
-        child => {
-            let mut status = 0;
-            // SAFETY: `status` is a place for the answer.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            status == 0
-        }
-    }
 }
 
 #[test]
@@ -213,7 +194,7 @@ fn a_child_has_no_part_in_a_queue() {
     let (mut set, other) = (WaitSet::create(&arena).unwrap(), Event::create(&arena, Reset::Auto, false).unwrap());
     set.add(1, other.object(), 1).unwrap();
     let (inherited, mut inherited_set) = (queue.clone(), set);
-    let refused = in_child(move || {
+    let refused = child::says(move || {
         let refused = inherited.next(Deadline::NOW) == Err(Error::Invalid)
             && inherited.post(1) == Err(Error::Invalid)
             && inherited.register_any(&[event.object()], DetachedWait::by(1)) == Err(Error::Invalid)
