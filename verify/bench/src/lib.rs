@@ -194,6 +194,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::named::run(bench);
     scenario::timers::run(bench);
     scenario::queues::run(bench);
+    scenario::asynchronous::run(bench);
     scenario::held::run(bench);
     scenario::observed::run(bench);
     scenario::all(bench, report::C, CArena::open);

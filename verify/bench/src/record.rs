@@ -19,6 +19,8 @@ pub(crate) enum Group {
     Contended,
     /// As the figures of others were published.
     Definitions,
+    /// Waits in which no thread sleeps, packets, and what event loops and tasks wait for.
+    WithoutThread,
     /// The same with more objects, or more waiters.
     Growth,
     /// Bytes.
@@ -32,11 +34,12 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Yardsticks,
         Self::Uncontended,
         Self::Contended,
         Self::Definitions,
+        Self::WithoutThread,
         Self::Growth,
         Self::Memory,
         Self::Foreign,
@@ -50,6 +53,7 @@ impl Group {
             Self::Uncontended => "Uncontended: one thread",
             Self::Contended => "Contended: threads and processes that wait for each other",
             Self::Definitions => "The rows of msync's published figures, by their definitions",
+            Self::WithoutThread => "Waits without a thread: packets, event loops and tasks",
             Self::Growth => "Growth: the same operation among more objects, and with more waiters",
             Self::Memory => "Memory taken",
             Self::Foreign => "Descriptors that are not ntux's: without and through the preloaded library",

@@ -27,6 +27,9 @@ pub(crate) const SHM: &str = "shm_open + pthread";
 pub(crate) const TIMERFD: &str = "timerfd";
 pub(crate) const EPOLL: &str = "eventfd + epoll";
 pub(crate) const CHANNEL: &str = "crossbeam-channel";
+pub(crate) const PUMP: &str = "pump thread + epoll";
+pub(crate) const NOTIFY: &str = "tokio Notify";
+pub(crate) const LISTENER: &str = "event-listener";
 pub(crate) const RUST: &str = "ntux Rust";
 pub(crate) const C: &str = "ntux C";
 pub(crate) const DEVICE: &str = "ntux device";
@@ -34,8 +37,23 @@ pub(crate) const DEVICE: &str = "ntux device";
 /// The doors to ntux.
 pub(crate) const OURS: [&str; 3] = [RUST, C, DEVICE];
 /// Everybody else, the floor first.
-pub(crate) const PEERS: [&str; 12] =
-    [FUTEX, ADAPTIVE, PARKING, EVENTFD, WAITV, WAITV_COUNTED, SERVER, DRIVER, SHM, TIMERFD, EPOLL, CHANNEL];
+pub(crate) const PEERS: [&str; 15] = [
+    FUTEX,
+    ADAPTIVE,
+    PARKING,
+    EVENTFD,
+    WAITV,
+    WAITV_COUNTED,
+    SERVER,
+    DRIVER,
+    SHM,
+    TIMERFD,
+    EPOLL,
+    CHANNEL,
+    PUMP,
+    NOTIFY,
+    LISTENER,
+];
 
 /// A peer that took no part.
 #[derive(Debug, Serialize, Deserialize)]

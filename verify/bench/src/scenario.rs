@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The scenarios. Each is one question, asked of every design.
 
+#[cfg(linux_calls)]
+pub(crate) mod asynchronous;
 pub(crate) mod contended;
 pub(crate) mod definitions;
 #[cfg(linux_calls)]

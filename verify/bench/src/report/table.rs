@@ -5,12 +5,16 @@ use std::io::{self, Write};
 
 use comfy_table::Table;
 
-use super::{EVENTFD, FUTEX, OURS, PEERS, RUST, Report, SERVER, TIMERFD, WAITV, WAITV_COUNTED};
+use super::{
+    CHANNEL, EPOLL, EVENTFD, FUTEX, LISTENER, NOTIFY, OURS, PEERS, PUMP, RUST, Report, SERVER, TIMERFD, WAITV,
+    WAITV_COUNTED,
+};
 use crate::grid::{aligned, distinct, grid};
 use crate::record::{Group, Outcome, Record, Unit};
 
 /// Behind the floor is not behind a rival: the floor cannot do what the others do.
-const RIVALS: [&str; 8] = [EVENTFD, WAITV, WAITV_COUNTED, SERVER, TIMERFD, super::EPOLL, super::CHANNEL, super::DRIVER];
+const RIVALS: [&str; 11] =
+    [EVENTFD, WAITV, WAITV_COUNTED, SERVER, TIMERFD, EPOLL, CHANNEL, PUMP, NOTIFY, LISTENER, super::DRIVER];
 
 pub(crate) fn print(report: &Report, out: &mut impl Write) -> io::Result<()> {
     report.machine.print("sync", out)?;

@@ -6,13 +6,13 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::thread;
 
-use ntux::{Arena, Capacity, Deadline, DetachedWait, Event, ObjectFd, Queue, Registered, Reset, WaitSet};
+use ntux::{Arena, Capacity, Deadline, DetachedWait, Event, ObjectFd, Queue, Registered, Reset, Wait, WaitSet};
 use ntux_platform::clock::monotonic_ns;
 
 use crate::bench::Bench;
 use crate::measure::{Effort, Sample, per_iteration, per_operation};
 use crate::record::Group;
-use crate::report::{CHANNEL, EPOLL, RUST};
+use crate::report::{CHANNEL, EPOLL, PUMP, RUST};
 
 /// Objects of the largest set.
 const MANY: usize = 10_000;
@@ -24,18 +24,19 @@ const IN_EPOLL: &str = "an object in an epoll: signal, wait, take";
 const SET: &str = "one of 10,000 is signaled: wait, take";
 
 pub(crate) fn run(bench: &mut Bench) {
-    bench.peer(RUST).time(Group::Uncontended, POST, posted);
-    bench.time(Group::Contended, PASS, passed);
-    bench.time(Group::Uncontended, DETACHED, detached);
-    bench.time(Group::Uncontended, IN_EPOLL, in_epoll);
-    bench.time(Group::Growth, SET, one_of_many);
-    bench.peer(EPOLL).time(Group::Uncontended, POST, |effort| through_epoll(effort, 1));
-    bench.time(Group::Contended, PASS, passed_through_epoll);
-    bench.time(Group::Uncontended, DETACHED, |effort| through_epoll(effort, 1));
-    bench.time(Group::Uncontended, IN_EPOLL, |effort| through_epoll(effort, 1));
-    bench.time(Group::Growth, SET, |effort| through_epoll(effort, MANY));
-    bench.peer(CHANNEL).time(Group::Uncontended, POST, sent);
-    bench.time(Group::Contended, PASS, passed_through_channels);
+    bench.peer(RUST).time(Group::WithoutThread, POST, posted);
+    bench.time(Group::WithoutThread, PASS, passed);
+    bench.time(Group::WithoutThread, DETACHED, detached);
+    bench.time(Group::WithoutThread, IN_EPOLL, in_epoll);
+    bench.time(Group::WithoutThread, SET, one_of_many);
+    bench.peer(EPOLL).time(Group::WithoutThread, POST, |effort| through_epoll(effort, 1));
+    bench.time(Group::WithoutThread, PASS, passed_through_epoll);
+    bench.time(Group::WithoutThread, DETACHED, |effort| through_epoll(effort, 1));
+    bench.time(Group::WithoutThread, IN_EPOLL, |effort| through_epoll(effort, 1));
+    bench.time(Group::WithoutThread, SET, |effort| through_epoll(effort, MANY));
+    bench.peer(PUMP).time(Group::WithoutThread, IN_EPOLL, through_pump);
+    bench.peer(CHANNEL).time(Group::WithoutThread, POST, sent);
+    bench.time(Group::WithoutThread, PASS, passed_through_channels);
 }
 
 fn arena() -> io::Result<Arena> {
@@ -105,6 +106,32 @@ fn in_epoll(effort: Effort) -> io::Result<Sample> {
         event.set().map_err(io::Error::other)?;
         epoll.wait()?;
         object.take().map(drop).map_err(io::Error::other)
+    })
+}
+
+/// What a program does that has waits for threads alone: a thread waits for the object, and writes to an eventfd when it has it.
+fn through_pump(effort: Effort) -> io::Result<Sample> {
+    let arena = arena()?;
+    let [event, end] = [(); 2].map(|()| Event::create(&arena, Reset::Auto, false).map_err(io::Error::other));
+    let (event, end, file, epoll) = (event?, end?, eventfd()?, Epoll::create()?);
+    epoll.add(file.as_raw_fd(), 0)?;
+    thread::scope(|scope| {
+        let pump = scope.spawn(|| {
+            let both = [event.object(), end.object()];
+            loop {
+                match arena.wait_any(&both, Wait::by(1)).map_err(io::Error::other)?.index {
+                    0 => signal(&file)?,
+                    _ => return Ok(()),
+                }
+            }
+        });
+        let sample = per_operation(effort, || {
+            event.set().map_err(io::Error::other)?;
+            epoll.wait()?;
+            take(&file)
+        });
+        end.set().map_err(io::Error::other)?;
+        pump.join().map_err(|_| io::Error::other("the pump thread panicked"))?.and(sample)
     })
 }
 
