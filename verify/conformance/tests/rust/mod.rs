@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The list on the Rust API: the crate `ntux`.
+//! The crate `ntux` as a face. Its waits are those of threads, or what a test program has in their place.
 
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex as Lock};
 use std::time::Duration;
 
 use ntux::{Arena, Capacity, Deadline, Reset};
-use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
     self, Clock, Delivered, EBADF, EINVAL, Errno, Event, Face, Mutex, Name, New, Object, Outcome, Queue, Registered,
     Registration, Satisfied, Semaphore, Timer, Wait,
 };
-use ntux_conformance::run::{self, Instantiation};
 
 const CAPACITY: Capacity = Capacity { objects: 4096, waiters: 256 };
 
-fn main() -> ExitCode {
-    run::main(&Instantiation {
-        name: "Rust",
-        open: || Box::new(Rust { arena: Arena::create(CAPACITY).expect("an arena"), queues: Queues::default() }),
-        without: &[(Kind::Device, "objects are numbers, arguments are checked by the compiler, signals end no wait")],
-    })
+/// Why the cases of the device are left out.
+pub const NO_DEVICE: &str = "objects are numbers, arguments are checked by the compiler, signals end no wait";
+
+/// How a face waits instead of its threads. Returns `None` if such a wait is a thread's all the same.
+pub type Instead = fn(&Arena, &[ntux::Object], &Wait) -> Option<ntux::Result<ntux::Satisfied>>;
+
+/// The face on a new arena.
+pub fn open(instead: Option<Instead>) -> Box<dyn Face> {
+    Box::new(Rust { arena: Arena::create(CAPACITY).expect("an arena"), queues: Queues::default(), instead })
 }
 
 struct Rust {
     arena: Arena,
     queues: Queues,
+    instead: Option<Instead>,
 }
 
 /// Handles of queues, which the cases know by numbers.
@@ -106,6 +107,15 @@ fn only_index_0(result: ntux::Result<()>) -> ntux::Result<ntux::Satisfied> {
     result.map(|()| ntux::Satisfied { index: 0, abandoned: false })
 }
 
+/// The parameters of a wait.
+pub fn how(wait: &Wait) -> Outcome<ntux::Wait> {
+    let how = ntux::Wait::by(wait.owner).until(deadline_of(wait.deadline));
+    Ok(match wait.alert {
+        Some(alert) => how.alert(named(alert)?),
+        None => how,
+    })
+}
+
 impl Rust {
     fn semaphore(&self, object: Object) -> Outcome<ntux::Semaphore> {
         ntux::Semaphore::from_object(&self.arena, named(object)?).map_err(errno)
@@ -142,12 +152,14 @@ impl Rust {
         self.event(object).ok().map(|event| only_index_0(event.wait(deadline)))
     }
 
+    fn wait_instead(&self, wait: &Wait) -> Option<ntux::Result<ntux::Satisfied>> {
+        let objects = wait.objects.iter().map(|object| named(*object)).collect::<Outcome<Vec<_>>>().ok()?;
+        self.instead?(&self.arena, &objects, wait)
+    }
+
     fn wait_through_arena(&self, wait: &Wait) -> Outcome<ntux::Satisfied> {
         let objects = wait.objects.iter().map(|object| named(*object)).collect::<Outcome<Vec<_>>>()?;
-        let mut how = ntux::Wait::by(wait.owner).until(deadline_of(wait.deadline));
-        if let Some(alert) = wait.alert {
-            how = how.alert(named(alert)?);
-        }
+        let how = how(wait)?;
         let ended = if wait.all { self.arena.wait_all(&objects, how) } else { self.arena.wait_any(&objects, how) };
         ended.map_err(errno)
     }
@@ -316,8 +328,8 @@ impl Face for Rust {
     }
 
     fn wait(&self, wait: &Wait) -> Outcome<Satisfied> {
-        let through_handle = self.wait_through_handle(wait).map(|ended| ended.map_err(errno));
-        let ended = through_handle.unwrap_or_else(|| self.wait_through_arena(wait));
+        let ended = self.wait_instead(wait).or_else(|| self.wait_through_handle(wait));
+        let ended = ended.map(|ended| ended.map_err(errno)).unwrap_or_else(|| self.wait_through_arena(wait));
         // A wait tells a closed object apart: S-503.
         let satisfied = ended.map_err(|error| if error == EBADF { EINVAL } else { error })?;
         Ok(satisfied_of(satisfied))
@@ -331,6 +343,6 @@ impl Face for Rust {
 
     /// A child goes on with what it inherited.
     fn in_child(&self) -> Box<dyn Face> {
-        Box::new(Rust { arena: self.arena.clone(), queues: self.queues.clone() })
+        Box::new(Rust { arena: self.arena.clone(), queues: self.queues.clone(), instead: self.instead })
     }
 }
