@@ -74,7 +74,7 @@ pub struct Seen {
 }
 
 /// Bits of a thread's number.
-pub const THREAD_BITS: u32 = 51;
+pub const THREAD_BITS: u32 = 50;
 
 /// What a system must provide.
 pub trait Identity {

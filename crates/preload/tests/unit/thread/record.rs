@@ -2,8 +2,8 @@
 //! The unit tests of `src/thread/record.rs`.
 
 use super::*;
-use std::collections::BTreeSet;
 use lineage::borrows_memory;
+use std::collections::BTreeSet;
 
 #[test]
 fn a_thread_keeps_its_record_and_another_takes_it_over() {
