@@ -16,6 +16,12 @@ impl State {
         self
     }
 
+    /// The same, but the first queue is this thread's, and not thread 0's.
+    pub fn with_queue_of(mut self, thread: ThreadId) -> Self {
+        self.queue_opened_by = thread;
+        self
+    }
+
     /// If the call that has begun registers a wait, that begins.
     pub(super) fn begin_detached(&mut self, thread: ThreadId) {
         let Phase::Running(Running { operation: Operation::Detach { label, wait }, .. }) = &self.threads[thread].phase
