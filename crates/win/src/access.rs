@@ -10,7 +10,7 @@ use crate::record::Kind;
 pub struct Rights {
     /// SYNCHRONIZE: it can be waited for.
     pub wait: bool,
-    /// EVENT_MODIFY_STATE, SEMAPHORE_MODIFY_STATE, TIMER_MODIFY_STATE.
+    /// EVENT_MODIFY_STATE, SEMAPHORE_MODIFY_STATE, TIMER_MODIFY_STATE, IO_COMPLETION_MODIFY_STATE.
     pub modify: bool,
 }
 
@@ -32,7 +32,8 @@ const GENERIC_READ: u32 = 0x8000_0000;
 pub fn granted(kind: Kind, mask: u32) -> Result<Rights> {
     let specific = match kind {
         Kind::Mutex => 0x1,
-        Kind::Event | Kind::Semaphore | Kind::Timer => 0x3,
+        Kind::Event | Kind::Semaphore | Kind::Timer | Kind::Port => 0x3,
+        Kind::Descriptor => 0x1FF,
         Kind::Thread | Kind::Process => 0xFFFF,
     };
     if mask & SYSTEM_SECURITY != 0 {

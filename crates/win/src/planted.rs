@@ -49,6 +49,10 @@ pub enum Bug {
     ReturnsSilently,
     /// A member that a group is closing can still be submitted by its wait.
     StaysArmed,
+    /// A thread whose deadline has passed does not look whether a port has given it a packet (I-port-2).
+    LeavesPacket,
+    /// The close of a port wakes nobody.
+    ClosesSilently,
 }
 
 ntux_platform::planted!();

@@ -183,13 +183,16 @@ struct Own {
     due: VecDeque<Apc>,
     /// Timers that queue calls for it, and perhaps others that have done so.
     timers: Vec<Target>,
+    /// The port from which it has taken packets last, or has tried to. It may be gone.
+    port: Option<Target>,
     exit_code: u32,
     lineage: u64,
 }
 
 impl Own {
     fn new(lineage: u64) -> Own {
-        Own { target: None, owned: Vec::new(), due: VecDeque::new(), timers: Vec::new(), exit_code: 0, lineage }
+        let (owned, due, timers) = (Vec::new(), VecDeque::new(), Vec::new());
+        Own { target: None, owned, due, timers, port: None, exit_code: 0, lineage }
     }
 }
 
@@ -400,6 +403,16 @@ pub fn has_timer(timer: Target) {
             own.timers.push(timer);
         }
     });
+}
+
+/// The port from which the calling thread has taken packets last.
+pub fn port() -> Option<Target> {
+    with_own(|own| own.port).flatten()
+}
+
+/// The calling thread takes packets from this port.
+pub fn takes_from(port: Target) {
+    with_own(|own| own.port = Some(port));
 }
 
 /// Returns true if an APC waits for the calling thread.

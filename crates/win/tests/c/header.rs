@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::commands::{output, run};
 use crate::install::{prefix, scratch};
 
-const HEADERS: [&str; 7] = ["types", "errors", "ntstatus", "synchapi", "threadapi", "threadpool", "memoryapi"];
+const HEADERS: [&str; 9] =
+    ["types", "errors", "ntstatus", "synchapi", "threadapi", "threadpool", "memoryapi", "ioapiset", "descriptors"];
 const STRICT: [&str; 7] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconversion", "-Wundef", "-fsyntax-only"];
 
 /// One file that includes all of them, each twice.

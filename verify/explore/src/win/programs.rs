@@ -11,6 +11,7 @@ use ntux_win::planted::Bug;
 use super::machine::{check, free, ghost, on_behalf_of, set_ghost};
 
 mod pools;
+mod ports;
 
 /// How many numbers a program remembers.
 pub const GHOSTS: usize = 16;
@@ -50,11 +51,14 @@ pub const PLANTED: &[(Bug, &str)] = &[
     (Bug::ArmsSilently, "pool-waits"),
     (Bug::LeavesAtOnce, "pool-wait-unregistered"),
     (Bug::StaysArmed, "pool-group-wait"),
+    (Bug::LeavesPacket, "port-soon"),
+    (Bug::ClosesSilently, "port-closed"),
 ];
 
 /// Every program.
 pub fn all() -> Vec<Program> {
-    let groups = [calls(), locks(), conditions(), handles(), threads(), timers(), together(), pools::all()];
+    let groups =
+        [calls(), locks(), conditions(), handles(), threads(), timers(), together(), pools::all(), ports::all()];
     groups.into_iter().flatten().collect()
 }
 
