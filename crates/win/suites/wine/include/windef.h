@@ -9,6 +9,7 @@
 #include <ntux/win/synchapi.h>
 #include <ntux/win/threadapi.h>
 #include <ntux/win/threadpool.h>
+#include <ntux/win/ioapiset.h>
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -90,6 +91,7 @@ static NTSTATUS suite_NtTestAlert(void)
     return STATUS_SUCCESS;
 }
 
+#include <ntdll_port.h>
 #include <ntdll_pool.h>
 
 static void *GetProcAddress(HMODULE module, const char *name)
