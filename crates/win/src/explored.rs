@@ -24,6 +24,7 @@ pub use crate::condition_variable::*;
 pub use crate::critical_section::*;
 pub use crate::event::*;
 pub use crate::init_once::*;
+pub use crate::keyed_event::{ntw_NtCreateKeyedEvent, ntw_NtReleaseKeyedEvent, ntw_NtWaitForKeyedEvent};
 pub use crate::mutex::*;
 pub use crate::pool::{Pool, Slot};
 pub use crate::port::{

@@ -14,6 +14,7 @@
 //! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], all on [`word`] |
 //! | Which pages of memory were written? | [`memory`] |
 //! | What are packets posted to? | [`port`] |
+//! | What returns a status? | [`keyed_event`], by [`status`] |
 //! | What has to do with descriptors of the system? | [`descriptor`], [`object_fd`] |
 //! | What is refused? | [`refused`] |
 //!
@@ -39,6 +40,7 @@ pub mod explored;
 mod handle;
 mod init_once;
 mod kept;
+mod keyed_event;
 mod last_error;
 mod locked;
 mod memory;
@@ -57,6 +59,7 @@ mod refused;
 mod semaphore;
 mod srw_lock;
 mod start;
+mod status;
 mod text;
 mod thread;
 mod thread_pool;

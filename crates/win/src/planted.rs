@@ -53,6 +53,8 @@ pub enum Bug {
     LeavesPacket,
     /// The close of a port wakes nobody.
     ClosesSilently,
+    /// A thread whose deadline has passed does not look whether a partner has met it (I-keyed).
+    ForgetsPartner,
 }
 
 ntux_platform::planted!();

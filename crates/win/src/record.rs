@@ -76,12 +76,14 @@ pub enum Kind {
     Port = 7,
     /// Its object is an event, which nobody sets.
     Descriptor = 8,
+    /// Its object is an event, which is always set.
+    KeyedEvent = 9,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Kind> {
-        use Kind::{Descriptor, Event, Mutex, Port, Process, Semaphore, Thread, Timer};
-        [Event, Mutex, Semaphore, Thread, Process, Timer, Port, Descriptor]
+        use Kind::{Descriptor, Event, KeyedEvent, Mutex, Port, Process, Semaphore, Thread, Timer};
+        [Event, Mutex, Semaphore, Thread, Process, Timer, Port, Descriptor, KeyedEvent]
             .into_iter()
             .find(|&kind| kind as u32 == number)
     }

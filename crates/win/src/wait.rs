@@ -394,7 +394,7 @@ fn signal_and_wait(
     match found.kind {
         Kind::Event | Kind::Semaphore if !found.entry.rights().modify => return Err(ACCESS_DENIED),
         Kind::Event | Kind::Semaphore | Kind::Mutex => {}
-        Kind::Thread | Kind::Process | Kind::Timer | Kind::Port | Kind::Descriptor => return Err(INVALID_HANDLE),
+        _ => return Err(INVALID_HANDLE),
     }
     let is_watched = wanted.is_watched();
     let _holds = wanted.hold()?;

@@ -14,7 +14,7 @@ use dynamic_symbols::{dynamic_symbols, exported};
 type Names = BTreeSet<String>;
 
 fn headers() -> String {
-    ["errors", "synchapi", "threadapi", "threadpool", "memoryapi", "ioapiset", "descriptors"]
+    ["errors", "synchapi", "threadapi", "threadpool", "memoryapi", "ioapiset", "descriptors", "nt"]
         .map(|name| fs::read_to_string(crate_dir().join(format!("include/ntux/win/{name}.h"))).unwrap())
         .concat()
 }

@@ -10,6 +10,7 @@ use ntux_win::planted::Bug;
 
 use super::machine::{check, free, ghost, on_behalf_of, set_ghost};
 
+mod keyed;
 mod pools;
 mod ports;
 
@@ -53,12 +54,23 @@ pub const PLANTED: &[(Bug, &str)] = &[
     (Bug::StaysArmed, "pool-group-wait"),
     (Bug::LeavesPacket, "port-soon"),
     (Bug::ClosesSilently, "port-closed"),
+    (Bug::ForgetsPartner, "keyed-soon"),
 ];
 
 /// Every program.
 pub fn all() -> Vec<Program> {
-    let groups =
-        [calls(), locks(), conditions(), handles(), threads(), timers(), together(), pools::all(), ports::all()];
+    let groups = [
+        calls(),
+        locks(),
+        conditions(),
+        handles(),
+        threads(),
+        timers(),
+        together(),
+        pools::all(),
+        ports::all(),
+        keyed::all(),
+    ];
     groups.into_iter().flatten().collect()
 }
 

@@ -5,6 +5,7 @@
 #define SUITE_WINDEF_H
 
 #define NTUX_WIN32_NAMES
+#include <ntux/win/nt.h>
 #include <ntux/win/ntstatus.h>
 #include <ntux/win/synchapi.h>
 #include <ntux/win/threadapi.h>
@@ -91,6 +92,7 @@ static NTSTATUS suite_NtTestAlert(void)
     return STATUS_SUCCESS;
 }
 
+#include <ntdll_keyed.h>
 #include <ntdll_port.h>
 #include <ntdll_pool.h>
 
