@@ -5,6 +5,7 @@
 #include <ntux/win/descriptors.h>
 #include <ntux/win/ioapiset.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -400,6 +401,38 @@ static void forked(void)
     IS(0, is_open(ends[0]));
 }
 
+#ifndef KILLED
+#define KILLED 60
+#endif
+
+/* Children that are killed in their sleep, or about to fall asleep or to wake: an event goes to who is left, and places are used again. */
+static void killed(void)
+{
+    HANDLE both[2], thread;
+    int i, status;
+    pid_t child;
+
+    both[0] = ntw_HandleFromFd(ends[0], 0);
+    both[1] = CreateEvent(NULL, FALSE, FALSE, NULL);
+    for (i = 0; i < KILLED; i++) {
+        child = fork();
+        if (child == 0)
+            for (;;)
+                WaitForMultipleObjects(2, both, FALSE, i % 3 ? INFINITE : 0);
+        usleep((unsigned)(i * 37 % 1000));
+        IS(0, kill(child, SIGKILL));
+        IS(child, waitpid(child, &status, 0));
+        WORKS(WAIT_TIMEOUT, WaitForMultipleObjects(2, both, FALSE, 0));
+        IS(TRUE, SetEvent(both[1]));
+        WORKS(WAIT_OBJECT_0 + 1, WaitForMultipleObjects(2, both, FALSE, INFINITE));
+    }
+    thread = start(set_late, both[1]);
+    WORKS(WAIT_OBJECT_0 + 1, WaitForMultipleObjects(2, both, FALSE, INFINITE));
+    join(thread);
+    IS(TRUE, CloseHandle(both[0]));
+    IS(TRUE, CloseHandle(both[1]));
+}
+
 int main(void)
 {
     alarm(300);
@@ -414,6 +447,7 @@ int main(void)
     poll_event();
     poll_semaphore();
     poll_others();
+    killed();
     forked();
     return report();
 }
