@@ -3,8 +3,8 @@
 //!
 //! # Role
 //! Such a handle is signaled while the system says that its descriptor can be read, or written. Nothing of that is kept: each wait asks, and
-//! a wait that sleeps does so for the objects and the descriptors at once ([`ntux::Arena::wait_any_or_poll`]), so no thread stands between.
-//! The object of the record is an event that nobody sets.
+//! a wait that sleeps does so for the objects and the descriptors at once ([`ntux::WaitOrPoll`]), so no thread stands between. Some of what
+//! such waits need is kept for the next ones. The object of the record is an event that nobody sets.
 //!
 //! # One or all
 //! A wait for one acquires the first that is signaled, in the order of the handles, as among objects. Nothing is acquired of a descriptor, so
@@ -16,7 +16,7 @@
 
 use std::os::fd::{BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
-use ntux::{Deadline, Polled, Ready, Satisfied, Wait};
+use ntux::{Deadline, Polled, Ready, Satisfied, Wait, WaitOrPoll};
 use ntux_platform::atomic::Word32;
 use ntux_platform::error::{EMFILE, ENFILE};
 use ntux_platform::wake_descriptor::{Patience, poll};
@@ -29,7 +29,7 @@ use crate::last_error::{
     CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, Result, of_object,
 };
 use crate::record::{self, First, Kind, Payload, Target};
-use crate::{access, create};
+use crate::{access, create, thread};
 
 const WRITABLE: u32 = 1;
 const OWN: u32 = 2;
@@ -88,7 +88,7 @@ impl Mixed<'_> {
         let wait = waiting(self.owner, alert, deadline);
         let objects: Vec<ntux::Object> =
             parts.objects.iter().filter_map(|object| ntux::Object::new(object.0)).collect();
-        match arena.wait_any_or_poll(&objects, &mut parts.polled, wait) {
+        match wait_or_poll(arena, &objects, &mut parts.polled, wait) {
             Ok(Ready::Object(satisfied)) if satisfied.index as usize == objects.len() => Ok(Ended::Alerted),
             Ok(Ready::Object(satisfied)) => {
                 let index = parts.objects_at[satisfied.index as usize];
@@ -139,7 +139,7 @@ impl Mixed<'_> {
                 return Ok(Ended::Late);
             }
             let wait = waiting(self.owner, alert, deadline);
-            match arena.wait_any_or_poll(&[], core::slice::from_mut(missing), wait) {
+            match wait_or_poll(arena, &[], core::slice::from_mut(missing), wait) {
                 Ok(Ready::Object(_)) => return Ok(Ended::Alerted),
                 Ok(Ready::Descriptors(_)) => {}
                 Err(ntux::Error::TimedOut) => return Ok(Ended::Late),
@@ -171,6 +171,47 @@ impl Parts {
         let index = self.polled.iter().position(|polled| polled.found != 0)?;
         Some(self.polled_at[index])
     }
+}
+
+/// What a thread keeps for its next wait. Another thread cannot use it: that would interrupt calls of this one.
+pub struct Kept(WaitOrPoll);
+
+/// How many threads keep one: each has a descriptor, and one of the arena's queues.
+static KEPT: Word32 = Word32::new(0);
+const KEPT_MAX: u32 = 64;
+
+impl Kept {
+    /// None if many threads keep one already.
+    fn new(waits: WaitOrPoll) -> Option<Kept> {
+        let kept = Kept(waits);
+        // Dropped, it is counted less.
+        (KEPT.fetch_add(1) < KEPT_MAX).then_some(kept)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        KEPT.fetch_add(1_u32.wrapping_neg());
+    }
+}
+
+fn wait_or_poll(arena: &Arena, objects: &[ntux::Object], polled: &mut [Polled], wait: Wait) -> ntux::Result<Ready> {
+    if let Some(mut kept) = thread::take_kept() {
+        let ended = kept.0.wait_any(objects, polled, wait);
+        // After any other error it may not be good for the next.
+        if matches!(ended, Ok(_) | Err(ntux::Error::TimedOut)) {
+            thread::keep(kept);
+        }
+        return ended;
+    }
+    let mut waits = WaitOrPoll::create(arena)?;
+    let ended = waits.wait_any(objects, polled, wait);
+    if matches!(ended, Ok(_) | Err(ntux::Error::TimedOut))
+        && let Some(kept) = Kept::new(waits)
+    {
+        thread::keep(kept);
+    }
+    ended
 }
 
 fn by(index: u32) -> Ended {

@@ -34,6 +34,7 @@ use ntux_sync::Object;
 
 use crate::apc::{Apc, Queue};
 use crate::arena::arena;
+use crate::descriptor::Kept;
 use crate::last_error::{NOT_ENOUGH_MEMORY, Result, of_object};
 use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Payload, Target};
@@ -185,6 +186,8 @@ struct Own {
     timers: Vec<Target>,
     /// The port from which it has taken packets last, or has tried to. It may be gone.
     port: Option<Target>,
+    /// For its next wait with descriptors.
+    kept: Option<Kept>,
     exit_code: u32,
     lineage: u64,
 }
@@ -192,7 +195,7 @@ struct Own {
 impl Own {
     fn new(lineage: u64) -> Own {
         let (owned, due, timers) = (Vec::new(), VecDeque::new(), Vec::new());
-        Own { target: None, owned, due, timers, port: None, exit_code: 0, lineage }
+        Own { target: None, owned, due, timers, port: None, kept: None, exit_code: 0, lineage }
     }
 }
 
@@ -408,6 +411,17 @@ pub fn has_timer(timer: Target) {
 /// The port from which the calling thread has taken packets last.
 pub fn port() -> Option<Target> {
     with_own(|own| own.port).flatten()
+}
+
+/// What the calling thread has kept for a wait with descriptors.
+pub fn take_kept() -> Option<Kept> {
+    with_own(|own| own.kept.take()).flatten()
+}
+
+/// The calling thread keeps this for the next one.
+pub fn keep(kept: Kept) {
+    let before = with_own(|own| own.kept.replace(kept));
+    drop(before);
 }
 
 /// The calling thread takes packets from this port.

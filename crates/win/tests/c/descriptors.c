@@ -6,6 +6,7 @@
 #include <ntux/win/ioapiset.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -401,6 +402,35 @@ static void forked(void)
     IS(0, is_open(ends[0]));
 }
 
+static DWORD WINAPI wait_too(LPVOID handle)
+{
+    int i;
+
+    for (i = 0; i < 20; i++)
+        WORKS(WAIT_TIMEOUT, WaitForSingleObject((HANDLE)handle, 2));
+    return 0;
+}
+
+/* Nothing of a wait is left that interrupts what its thread does later. */
+static void undisturbed(void)
+{
+    HANDLE handle = ntw_HandleFromFd(ends[0], 0), thread;
+    int nothing = epoll_create1(0), i;
+    struct epoll_event found;
+
+    for (i = 0; i < 5; i++) {
+        thread = start(put_late, NULL);
+        WORKS(WAIT_OBJECT_0, WaitForSingleObject(handle, 70));
+        join(thread);
+        get_byte();
+        thread = start(wait_too, handle);
+        IS(0, epoll_wait(nothing, &found, 1, 60));
+        join(thread);
+    }
+    IS(0, close(nothing));
+    IS(TRUE, CloseHandle(handle));
+}
+
 #ifndef KILLED
 #define KILLED 60
 #endif
@@ -443,6 +473,7 @@ int main(void)
     writable();
     among_objects();
     all_of_several();
+    undisturbed();
     registered();
     poll_event();
     poll_semaphore();
