@@ -30,7 +30,7 @@
 //!
 //! # Death
 //! A thread that dies leaves behind what [`crate::pool`] says. A forked child has copies of the counts; what threads of its parent held
-//! stays held there, and only the process that has made an object closes it.
+//! stays held there, and only the process that has made an object closes it, and drops what has a lock.
 
 use std::sync::Arc;
 
@@ -267,7 +267,9 @@ impl Target {
             let _ = arena.core().close(Object(record.object.load()));
         }
         let payload = record.payload.load() as usize;
-        if payload != 0 {
+        // A thread of the parent may have been about to change it: then its lock is held, and it is left as it is.
+        let is_left = !record.is_made_here() && matches!(record.kind(), Some(Kind::Timer | Kind::Port));
+        if payload != 0 && !is_left {
             // SAFETY: `create` has kept it, of the type that the kind says, and I-record-1: no other exchange has ended this generation.
             unsafe {
                 match record.kind() {
