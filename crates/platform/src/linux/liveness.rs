@@ -107,8 +107,8 @@ fn is_sole_number(status: &[u8], pid: u32) -> bool {
 
 /// The state of a process in /proc, by its first thread.
 struct Stat {
-    state: char,
-    threads: u32,
+    state: u8,
+    threads: u64,
     start: u64,
 }
 
@@ -117,22 +117,36 @@ impl Stat {
         let mut buffer = [0u8; 1024];
         // The process's own file says the same, but QEMU's user mode makes up what a program reads of itself there, with another start
         // time for each thread.
-        let length = read_file(Path::new(format_args!("/proc/{pid}/task/{pid}/stat")), &mut buffer)?;
-        // The command may contain bytes that are not text; the rest is plain.
-        let command_end = buffer[..length].iter().rposition(|&byte| byte == b')')?;
-        let line = core::str::from_utf8(&buffer[command_end..length]).ok()?;
-        let mut fields = line[1..].split_whitespace();
-        let state = fields.next()?.chars().next()?;
-        let threads = fields.nth(16)?.parse().ok()?;
-        let start = fields.nth(1)?.parse().ok()?;
+        let path = Path::empty().with(b"/proc/").with_number(pid).with(b"/task/").with_number(pid).with(b"/stat");
+        let length = read_file(path, &mut buffer)?;
+        Stat::of(&buffer[..length])
+    }
+
+    fn of(line: &[u8]) -> Option<Stat> {
+        // The command may contain any bytes; after it there are only numbers, and one letter.
+        let command_end = line.iter().rposition(|&byte| byte == b')')?;
+        let mut fields = line[command_end + 1..].split(|&byte| byte == b' ').skip(1);
+        let state = *fields.next()?.first()?;
+        let threads = number(fields.nth(16)?)?;
+        let start = number(fields.nth(1)?)?;
         Some(Stat { state, threads, start })
     }
 
     /// Dead, but its parent has not waited for it yet. (A leader that ended before its threads also looks dead, but
     /// counts them.)
     fn is_corpse(&self) -> bool {
-        matches!(self.state, 'Z' | 'X') && self.threads <= 1
+        matches!(self.state, b'Z' | b'X') && self.threads <= 1
     }
+}
+
+/// None if it is no number of 64 bits.
+fn number(digits: &[u8]) -> Option<u64> {
+    let add = |number: u64, digit: &u8| {
+        let digit = digit.wrapping_sub(b'0');
+        (digit < 10).then_some(())?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    };
+    if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
 }
 
 /// Reads the beginning of a file, without touching the heap.
@@ -171,6 +185,21 @@ mod tests {
         // SAFETY: a child of this process, and a place for the answer.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0);
+    }
+
+    #[test]
+    fn the_state_of_a_process_is_read_whatever_its_command_is_called() {
+        let line = |command: &str, rest: &str| {
+            format!("7 ({command}) {rest} 1 7 7 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 3 0 123456 8 9\n").into_bytes()
+        };
+        for command in ["sh", "a) Z 1 2", ") )", ""] {
+            let stat = Stat::of(&line(command, "S")).unwrap();
+            assert_eq!((stat.state, stat.threads, stat.start), (b'S', 3, 123_456));
+        }
+        assert!(Stat::of(b"7 (sh) S 1").is_none());
+        assert!(Stat::of(b"").is_none());
+        assert_eq!((number(b"18446744073709551615"), number(b"18446744073709551616")), (Some(u64::MAX), None));
+        assert_eq!((number(b""), number(b"1x"), number(b"-1")), (None, None, None));
     }
 
     #[test]
