@@ -76,6 +76,31 @@ impl Times {
     }
 }
 
+/// When the thread is to wake, by each clock.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct Wakes {
+    monotonic: Option<u64>,
+    realtime: Option<u64>,
+}
+
+impl Wakes {
+    fn first(self) -> Option<Deadline> {
+        let (monotonic, realtime) = (self.monotonic.map(Deadline::Monotonic), self.realtime.map(Deadline::Realtime));
+        match (monotonic, realtime) {
+            (Some(first), Some(second)) => Some(first.earlier(second)),
+            (first, second) => first.or(second),
+        }
+    }
+
+    /// Returns true if a thread that sleeps until `others` would be late. Each clock is compared with itself: two of them differ each time
+    /// that they are asked.
+    fn are_before(self, others: Wakes) -> bool {
+        let is_before =
+            |wake: Option<u64>, other: Option<u64>| wake.is_some_and(|wake| other.is_none_or(|other| wake < other));
+        is_before(self.monotonic, others.monotonic) || is_before(self.realtime, others.realtime)
+    }
+}
+
 /// See the module.
 pub struct Clock {
     monotonic: Times,
@@ -83,7 +108,7 @@ pub struct Clock {
     has_thread: bool,
     sleeper: Option<Seat>,
     /// Until when it sleeps.
-    until: Option<Deadline>,
+    until: Wakes,
     /// Timers whose calls are made by the thread itself.
     own: VecDeque<Id<Item>>,
 }
@@ -95,7 +120,7 @@ impl Clock {
             realtime: Times::default(),
             has_thread: false,
             sleeper: None,
-            until: None,
+            until: Wakes::default(),
             own: VecDeque::new(),
         }
     }
@@ -109,13 +134,8 @@ impl Clock {
         }
     }
 
-    fn next(&self) -> Option<Deadline> {
-        let monotonic = self.monotonic.next().map(Deadline::Monotonic);
-        let realtime = self.realtime.next().map(Deadline::Realtime);
-        match (monotonic, realtime) {
-            (Some(first), Some(second)) => Some(first.earlier(second)),
-            (first, second) => first.or(second),
-        }
+    fn next(&self) -> Wakes {
+        Wakes { monotonic: self.monotonic.next(), realtime: self.realtime.next() }
     }
 
     fn insert(&mut self, id: Id<Item>, timer: &Timer) {
@@ -212,14 +232,16 @@ impl State {
     /// Sees to it that the thread wakes in time (I-clock).
     fn wake_clock(&mut self) {
         let clock = &mut self.clock;
-        let Some(wake) = clock.next().or((!clock.own.is_empty()).then_some(Deadline::NOW)) else { return };
+        let (wakes, has_own) = (clock.next(), !clock.own.is_empty());
+        if wakes == Wakes::default() && !has_own {
+            return;
+        }
         if !clock.has_thread {
             clock.has_thread = true;
             self.owed.clock = true;
             return;
         }
-        let is_late = !clock.own.is_empty() || clock.until.is_none_or(|until| until.earlier(wake) != until);
-        if is_late {
+        if has_own || wakes.are_before(clock.until) {
             self.owed.calls.extend(clock.sleeper.take());
         }
     }
@@ -256,13 +278,14 @@ fn next() -> Next {
                 return Next::Call(begun);
             }
         }
-        let wake = state.clock.next();
+        let wakes = state.clock.next();
+        let wake = wakes.first();
         if wake.is_none() && is_late {
             state.clock.has_thread = false;
             return Next::End;
         }
         let seat = Seat::take();
-        (state.clock.sleeper, state.clock.until) = (Some(seat), wake);
+        (state.clock.sleeper, state.clock.until) = (Some(seat), wakes);
         drop(state);
         let deadline = wake.unwrap_or_else(|| Deadline::after_ns(IDLE_NS));
         let was_called = seat.until_called_or(deadline, || leave(seat));
@@ -306,8 +329,18 @@ mod tests {
             (&[(100, 200), (250, 100), (320, 0)], 250),
             (&[(100, 300), (250, 100), (320, 0)], 320),
         ] {
-            assert_eq!(clock(timers).next(), Some(Deadline::Monotonic(wake)), "{timers:?}");
+            assert_eq!(clock(timers).next().first(), Some(Deadline::Monotonic(wake)), "{timers:?}");
         }
-        assert_eq!(clock(&[]).next(), None);
+        assert_eq!(clock(&[]).next().first(), None);
+    }
+
+    #[test]
+    fn the_thread_is_called_only_if_it_sleeps_too_long() {
+        let wakes = |monotonic, realtime| Wakes { monotonic, realtime };
+        let sleeps = wakes(Some(100), Some(500));
+        assert!(!sleeps.are_before(sleeps), "nothing has changed");
+        assert!(!wakes(Some(100), Some(600)).are_before(sleeps) && !wakes(None, None).are_before(sleeps));
+        assert!(wakes(Some(99), Some(500)).are_before(sleeps) && wakes(None, Some(499)).are_before(sleeps));
+        assert!(wakes(None, Some(600)).are_before(wakes(Some(100), None)), "another clock");
     }
 }
