@@ -46,11 +46,16 @@ impl Arena {
     /// # Errors
     ///
     /// Nothing was acquired: those of [`Arena::wait_any`], also [`Error::Invalid`] for 64 objects and an alert; those of
-    /// [`Queue::create`] and [`Queue::fd`]; [`Error::Os`] if `poll` refuses. A signal does not end it.
+    /// [`Queue::create`] and [`Queue::fd`]; [`Error::Os`] if `poll` refuses, also with `EINVAL` for as many descriptors as the process may have
+    /// open, or more. A signal does not end it.
     ///
     /// Any thread; not in a signal handler. `MsgWaitForMultipleObjects` is of this kind.
     pub fn wait_any_or_poll(&self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
         descriptors.iter_mut().for_each(|polled| polled.found = 0);
+        // A call that must sleep registers one wait for all of them.
+        if objects.len() + usize::from(wait.alert.is_some()) > ntux_sync::WAIT_MAX {
+            return Err(Error::Invalid);
+        }
         match self.wait_any(objects, wait.until(Deadline::NOW)) {
             Err(Error::TimedOut) => {}
             ended => return ended.map(Ready::Object),
@@ -66,16 +71,10 @@ impl Arena {
         // The alert is looked at after the objects, as the last of them.
         let listed: Vec<Object> = objects.iter().copied().chain(wait.alert).collect();
         let queue = Queue::create(self)?;
-        let own = Polled::new(queue.fd()?.as_raw_fd(), Polled::READABLE);
-        let mut polled: Vec<Polled> = std::iter::once(own).chain(descriptors.iter().copied()).collect();
         match queue.register_any(&listed, DetachedWait::by(wait.owner))? {
             Registered::Satisfied(satisfied) => Ok(Ready::Object(satisfied)),
             Registered::Waits(registration) => {
-                let ended = Either { queue, registration, deadline: wait.deadline }.wait(&mut polled);
-                if let Ok(Ready::Descriptors(_)) = ended {
-                    descriptors.copy_from_slice(&polled[1..]);
-                }
-                ended
+                Either { queue, registration, deadline: wait.deadline }.wait(descriptors)
             }
         }
     }
@@ -89,15 +88,22 @@ struct Either {
 }
 
 impl Either {
-    /// The first of these is that of the queue.
-    fn wait(&self, polled: &mut [Polled]) -> Result<Ready> {
+    fn wait(&self, descriptors: &mut [Polled]) -> Result<Ready> {
+        let own = match self.queue.fd_until(self.deadline) {
+            Ok(fd) => Polled::new(fd.as_raw_fd(), Polled::READABLE),
+            Err(error) => return self.end(Err(error)),
+        };
+        let mut polled: Vec<Polled> = std::iter::once(own).chain(descriptors.iter().copied()).collect();
+        let ended = self.poll(&mut polled);
+        if let Ok(Ready::Descriptors(_)) = ended {
+            descriptors.copy_from_slice(&polled[1..]);
+        }
+        ended
+    }
+
+    /// The first of these is that of the queue, which is armed.
+    fn poll(&self, polled: &mut [Polled]) -> Result<Ready> {
         loop {
-            match self.queue.next_or_arm(Deadline::NOW, self.deadline) {
-                Ok(delivered) => return Ok(Ready::Object(delivered.satisfied)),
-                Err(Error::TimedOut) if self.deadline.passed() => return self.end(Err(Error::TimedOut)),
-                Err(Error::TimedOut) => {}
-                Err(error) => return self.end(Err(error)),
-            }
             match look(polled, Patience::Endless) {
                 Ok(ready) => {
                     let others = ready - usize::from(polled[0].found != 0);
@@ -105,6 +111,12 @@ impl Either {
                         return self.end(Ok(Ready::Descriptors(others)));
                     }
                 }
+                Err(error) => return self.end(Err(error)),
+            }
+            match self.queue.next_or_arm(Deadline::NOW, self.deadline) {
+                Ok(delivered) => return Ok(Ready::Object(delivered.satisfied)),
+                Err(Error::TimedOut) if self.deadline.passed() => return self.end(Err(Error::TimedOut)),
+                Err(Error::TimedOut) => {}
                 Err(error) => return self.end(Err(error)),
             }
         }

@@ -3,29 +3,18 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
+mod drained;
+#[path = "../../platform/tests/readable/readable.rs"]
+#[expect(dead_code, reason = "epoll polls here")]
+mod readable;
+
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use ntux::{Arena, Capacity, Deadline, Error, Queue};
-
-/// Longer than anything takes that happens.
-const LONG_MS: i32 = 60_000;
-
-/// Takes until nothing is left, as an event loop does.
-fn drain(queue: &Queue) -> Vec<u64> {
-    let mut keys = Vec::new();
-    loop {
-        match queue.next(Deadline::NOW) {
-            Ok(delivered) => keys.push(delivered.key),
-            Err(error) => {
-                assert_eq!(error, Error::TimedOut);
-                return keys;
-            }
-        }
-    }
-}
+use drained::drain;
+use ntux::{Arena, Capacity, Error, Queue};
+use readable::LONG_MS;
 
 /// Returns whether one of the set is ready. `epoll_wait` may be interrupted.
 fn is_ready(set: i32, time_ms: i32) -> bool {
@@ -81,13 +70,5 @@ fn loops_with_levels_and_with_edges_miss_nothing() {
 
 #[test]
 fn mechanism_without_rings() {
-    if std::env::var("NTUX_WITHOUT").is_ok_and(|without| without.contains("io_uring")) {
-        return;
-    }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--skip", "mechanism", "--test-threads=2"])
-        .env("NTUX_WITHOUT", "io_uring")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    readable::again(&mut readable::without_rings());
 }
