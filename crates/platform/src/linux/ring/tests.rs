@@ -3,10 +3,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
 use super::*;
-use skips::skip;
-
-#[path = "../../../tests/skips/skips.rs"]
-mod skips;
+use crate::linux::skips::skip;
 
 /// A ring, and a word on which it sleeps.
 struct Scene {
