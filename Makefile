@@ -259,7 +259,7 @@ endif
 test-libraries: tools   ## The tests of the libraries that are not about Linux, and the list of conformance: on Macs
 	$(SKIPS) $(CARGO) test --locked $(addprefix -p ,$(PORTABLE))
 	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-testkit -p ntux-conformance --lib
-	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-conformance --test core_api --test rust_api --test c_api
+	$(SKIPS) $(CARGO) test --locked $(VERIFY) -p ntux-conformance --test core_api --test rust_api --test rust_async --test rust_descriptors --test c_api
 
 ##@ Long tests: which for which change, and how long, says CONTRIBUTING.md
 

@@ -643,7 +643,8 @@ int ntux_signal_and_wait(const ntux_arena *arena, ntux_object signal, ntux_objec
  * A queue, and what is registered with it, belongs to the process that created it. Other processes signal the objects; to
  * them, and to a child of fork, the queue is none. When its process ends, however it ends, the queue ends, and its waits
  * acquire nothing more. If the process has attached the arena several times, it may use the queue with each of the pointers;
- * the queue is closed when that one is detached with which it was created.
+ * the queue is closed when that one is detached with which it was created. A process that is to become another program (exec)
+ * closes its queues before: nobody else can tell the two apart, and the waits stand until that program uses the arena, or ends.
  */
 
 /* The most packets that a queue has room for. */

@@ -100,7 +100,7 @@ pub use raw_mutex::RawMutex;
 pub use semaphore::{Semaphore, SemaphoreState};
 pub use timer::Timer;
 pub use wait::{Wait, within};
-pub use wait_or_poll::{Polled, Ready};
+pub use wait_or_poll::{Polled, Ready, WaitOrPoll};
 pub use wait_set::{Acquired, WaitSet};
 
 #[cfg(doctest)]

@@ -43,7 +43,8 @@ use crate::{Arena, Error, Object, Result, Satisfied, Wait};
 /// Dropping the last clone closes the queue ([`Queue::close`]): waits that are registered with it are cancelled. *What was delivered, and nobody has taken, is
 /// dropped with it*: an auto-reset event that was acquired stays reset, a mutex stays owned. A program that cannot lose
 /// that cancels each wait first ([`Queue::cancel`]), and takes what is there. A forked child has no part in the queue: there, all functions fail, and dropping it does
-/// nothing. When the process ends, the queue ends with it, and its waits take nothing more.
+/// nothing. When the process ends, the queue ends with it, and its waits take nothing more. (A process that is to become another program
+/// (`exec`) closes its queues before: otherwise the waits stand until that program uses the arena, or ends.)
 #[derive(Clone)]
 pub struct Queue {
     open: Arc<Open>,
@@ -348,6 +349,11 @@ impl Queue {
     /// Any thread; not in a signal handler. `NtClose`.
     pub fn close(&self) -> Result<()> {
         self.perform(|arena, waiter, queue| arena.queue_close(waiter, queue))
+    }
+
+    /// Returns true if [`Queue::fd`] has made one.
+    pub(crate) fn has_fd(&self) -> bool {
+        self.open.descriptor.get().is_some()
     }
 
     /// What [`Queue::fd`] has made before.

@@ -41,7 +41,7 @@ impl Arena {
     /// ```
     ///
     /// A call that must sleep makes a queue and a descriptor for itself, which costs several system calls. A loop that waits again and again has
-    /// a [`Queue`] or an [`ObjectFd`](crate::ObjectFd) instead.
+    /// a [`Queue`], an [`ObjectFd`](crate::ObjectFd), or a [`WaitOrPoll`] instead.
     ///
     /// # Errors
     ///
@@ -51,74 +51,152 @@ impl Arena {
     ///
     /// Any thread; not in a signal handler. `MsgWaitForMultipleObjects` is of this kind.
     pub fn wait_any_or_poll(&self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
-        descriptors.iter_mut().for_each(|polled| polled.found = 0);
-        // A call that must sleep registers one wait for all of them.
-        if objects.len() + usize::from(wait.alert.is_some()) > ntux_sync::WAIT_MAX {
-            return Err(Error::Invalid);
+        match now(self, objects, descriptors, wait)? {
+            Some(ready) => Ok(ready),
+            None => WaitOrPoll { queue: Queue::create(self)? }.sleep(objects, descriptors, wait),
         }
-        match self.wait_any(objects, wait.until(Deadline::NOW)) {
-            Err(Error::TimedOut) => {}
-            ended => return ended.map(Ready::Object),
-        }
-        match look(descriptors, Patience::None)? {
-            0 if wait.deadline.passed() => Err(Error::TimedOut),
-            0 => self.sleep_for_either(objects, descriptors, wait),
-            ready => Ok(Ready::Descriptors(ready)),
+    }
+}
+
+/// What ends the wait at once. None if it has to sleep.
+fn now(arena: &Arena, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Option<Ready>> {
+    descriptors.iter_mut().for_each(|polled| polled.found = 0);
+    // A call that must sleep registers one wait for all of them.
+    if objects.len() + usize::from(wait.alert.is_some()) > ntux_sync::WAIT_MAX {
+        return Err(Error::Invalid);
+    }
+    match arena.wait_any(objects, wait.until(Deadline::NOW)) {
+        Err(Error::TimedOut) => {}
+        ended => return ended.map(Ready::Object).map(Some),
+    }
+    match look(descriptors, Patience::None)? {
+        0 if wait.deadline.passed() => Err(Error::TimedOut),
+        0 => Ok(None),
+        ready => Ok(Some(Ready::Descriptors(ready))),
+    }
+}
+
+/// A queue and its descriptor, for waits as [`Arena::wait_any_or_poll`] does them, one after the other, each without making these two.
+///
+/// ```
+/// use std::io::Write;
+/// use std::os::fd::AsRawFd;
+/// use ntux::{Arena, Capacity, Event, Polled, Ready, Reset, Wait, WaitOrPoll};
+///
+/// let arena = Arena::create(Capacity::default())?;
+/// let event = Event::create(&arena, Reset::Auto, false)?;
+/// let (reader, mut writer) = std::io::pipe().unwrap();
+/// let mut descriptors = [Polled::new(reader.as_raw_fd(), Polled::READABLE)];
+/// let mut waits = WaitOrPoll::create(&arena)?;
+///
+/// event.set()?; // elsewhere
+/// assert!(matches!(waits.wait_any(&[event.object()], &mut descriptors, Wait::by(1))?, Ready::Object(_)));
+/// writer.write_all(b"x").unwrap();
+/// assert_eq!(waits.wait_any(&[event.object()], &mut descriptors, Wait::by(1))?, Ready::Descriptors(1));
+/// # Ok::<(), ntux::Error>(())
+/// ```
+///
+/// It takes one of the arena's queues as long as it lives. It belongs to one thread: where its descriptor is a ring ([`Queue::fd`]), a wait of
+/// another thread may interrupt a call in which the thread sleeps that has waited last.
+pub struct WaitOrPoll {
+    queue: Queue,
+}
+
+impl WaitOrPoll {
+    /// Makes the two.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Queue::create`] and [`Queue::fd`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn create(arena: &Arena) -> Result<WaitOrPoll> {
+        let queue = Queue::create(arena)?;
+        queue.fd()?;
+        Ok(WaitOrPoll { queue })
+    }
+
+    /// Does what [`Arena::wait_any_or_poll`] does.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Arena::wait_any_or_poll`]; [`Error::Invalid`] also in a forked child.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn wait_any(&mut self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
+        match now(self.queue.arena(), objects, descriptors, wait)? {
+            Some(ready) => Ok(ready),
+            None => self.sleep(objects, descriptors, wait),
         }
     }
 
-    fn sleep_for_either(&self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
+    /// The descriptor still sleeps until the deadline, and would then interrupt a call of the thread. So it is armed without one.
+    fn forget_deadline(&self, deadline: Deadline) {
+        if deadline != Deadline::Never {
+            // The queue is empty. If it cannot be armed, the next wait is told.
+            let _ = self.queue.next(Deadline::NOW);
+        }
+    }
+
+    fn sleep(&mut self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
         // The alert is looked at after the objects, as the last of them.
         let listed: Vec<Object> = objects.iter().copied().chain(wait.alert).collect();
-        let queue = Queue::create(self)?;
-        match queue.register_any(&listed, DetachedWait::by(wait.owner))? {
+        match self.queue.register_any(&listed, DetachedWait::by(wait.owner))? {
             Registered::Satisfied(satisfied) => Ok(Ready::Object(satisfied)),
             Registered::Waits(registration) => {
-                Either { queue, registration, deadline: wait.deadline }.wait(descriptors)
+                let either = Either { queue: &self.queue, registration, deadline: wait.deadline };
+                let ended = either.wait(descriptors);
+                if let Ok(Ready::Descriptors(_)) = ended {
+                    self.forget_deadline(wait.deadline);
+                }
+                ended
             }
         }
     }
 }
 
 /// A wait that is registered, and descriptors beside it.
-struct Either {
-    queue: Queue,
+struct Either<'a> {
+    queue: &'a Queue,
     registration: Registration,
     deadline: Deadline,
 }
 
-impl Either {
+impl Either<'_> {
     fn wait(&self, descriptors: &mut [Polled]) -> Result<Ready> {
+        // One that is made is armed.
+        let mut is_armed = !self.queue.has_fd();
         let own = match self.queue.fd_until(self.deadline) {
             Ok(fd) => Polled::new(fd.as_raw_fd(), Polled::READABLE),
             Err(error) => return self.end(Err(error)),
         };
         let mut polled: Vec<Polled> = std::iter::once(own).chain(descriptors.iter().copied()).collect();
-        let ended = self.poll(&mut polled);
-        if let Ok(Ready::Descriptors(_)) = ended {
-            descriptors.copy_from_slice(&polled[1..]);
+        loop {
+            match self.poll(&mut polled, is_armed) {
+                Some(ended) => {
+                    if let Ok(Ready::Descriptors(_)) = ended {
+                        descriptors.copy_from_slice(&polled[1..]);
+                    }
+                    return ended;
+                }
+                None => is_armed = false,
+            }
         }
-        ended
     }
 
-    /// The first of these is that of the queue, which is armed.
-    fn poll(&self, polled: &mut [Polled]) -> Result<Ready> {
-        loop {
-            match look(polled, Patience::Endless) {
-                Ok(ready) => {
-                    let others = ready - usize::from(polled[0].found != 0);
-                    if others > 0 {
-                        return self.end(Ok(Ready::Descriptors(others)));
-                    }
-                }
-                Err(error) => return self.end(Err(error)),
-            }
+    /// Sleeps once. The first of these is that of the queue. None if nothing has happened.
+    fn poll(&self, polled: &mut [Polled], is_armed: bool) -> Option<Result<Ready>> {
+        if !is_armed {
             match self.queue.next_or_arm(Deadline::NOW, self.deadline) {
-                Ok(delivered) => return Ok(Ready::Object(delivered.satisfied)),
-                Err(Error::TimedOut) if self.deadline.passed() => return self.end(Err(Error::TimedOut)),
-                Err(Error::TimedOut) => {}
-                Err(error) => return self.end(Err(error)),
+                Ok(delivered) => return Some(Ok(Ready::Object(delivered.satisfied))),
+                Err(Error::TimedOut) if !self.deadline.passed() => {}
+                Err(error) => return Some(self.end(Err(error))),
             }
+        }
+        match look(polled, Patience::Endless).map(|ready| ready - usize::from(polled[0].found != 0)) {
+            Ok(0) => None,
+            Ok(others) => Some(self.end(Ok(Ready::Descriptors(others)))),
+            Err(error) => Some(self.end(Err(error))),
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ntux::{
     Arena, Capacity, Clock, Deadline, DetachedWait, Due, Error, Event, MutexObject, ObjectFd, Polled, Queue, Ready,
-    Registered, Reset, Semaphore, Timer, Wait, within,
+    Registered, Reset, Semaphore, Timer, Wait, WaitOrPoll, within,
 };
 
 use drained::drain;
@@ -345,6 +345,38 @@ fn a_wait_ends_by_an_object_or_by_a_descriptor() {
     }
     event.set().unwrap();
     assert!(event.read().unwrap().signaled, "no wait is left behind");
+}
+
+#[test]
+fn one_queue_serves_many_waits_one_after_the_other() {
+    let arena = arena();
+    let event = Event::create(&arena, Reset::Auto, false).unwrap();
+    let (mut reader, mut writer) = pipe();
+    let (mut polled, objects) = (readable(&reader), [event.object()]);
+    let mut waits = WaitOrPoll::create(&arena).unwrap();
+    for round in 0..60 {
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(round % 3));
+                match round % 2 {
+                    0 => assert!(event.set().is_ok()),
+                    _ => writer.write_all(b"x").unwrap(),
+                }
+            });
+            let ended = waits.wait_any(&objects, &mut polled, Wait::by(1)).unwrap();
+            match round % 2 {
+                0 => assert!(matches!(ended, Ready::Object(satisfied) if satisfied.index == 0)),
+                _ => assert_eq!((ended, reader.read_exact(&mut [0]).is_ok()), (Ready::Descriptors(1), true)),
+            }
+        });
+        let soon = Wait::by(1).until(within(Duration::from_millis(1)));
+        assert_eq!(waits.wait_any(&objects, &mut polled, soon), Err(Error::TimedOut));
+        assert_eq!(polled[0].found, 0);
+    }
+    assert_eq!(waits.wait_any(&objects, &mut polled, Wait::by(0)), Err(Error::Invalid));
+    event.set().unwrap();
+    assert!(event.read().unwrap().signaled, "no wait is left behind");
+    assert!(matches!(waits.wait_any(&objects, &mut polled, Wait::by(1)), Ok(Ready::Object(_))));
 }
 
 #[test]

@@ -155,6 +155,12 @@ pub enum Bug {
     SlotsBefore,
     /// I-detach-5: a result counts as taken whoever was faster.
     TakenTwice,
+    /// I-detach-9: a thread that is late takes what belongs to the next owner of its queue's slot for its own.
+    LateOwner,
+    /// I-detach-10: who has ended a wait gives back the slot of whichever has it.
+    FreedTwice,
+    /// I-detach-11: who meets a wait of nobody's withdraws the wait that the slot has by now.
+    WithdrawsHeir,
     /// I-detach-2: the will of who decides a detached wait names the word of the wait, at which nobody sleeps.
     DeliveryUnwilled,
     /// A thread that was woken to take a result has made no will.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Waits without a thread: registered, delivered, taken, cancelled.
 
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -438,4 +442,91 @@ fn queues_of_a_dead_process_can_be_had_again() {
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
     assert!(arena.queue_create().is_ok(), "all were the dead one's");
+}
+
+#[test]
+fn the_result_that_the_dead_have_not_taken_is_nobodys() {
+    let arena = arena();
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let (mut there, mut here) = std::io::pipe().unwrap();
+    // SAFETY: the child calls nothing but the arena's functions, which take no lock, and is killed.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let waiter = arena.waiter();
+        let queue = arena.queue_create();
+        let waits = queue.and_then(|queue| arena.wait_detached(&waiter, queue, wanted(&[event], false)));
+        let registered = matches!(waits, Ok(Registered::Waits(_)));
+        here.write_all(&[registered.into()]).unwrap();
+        loop {
+            // SAFETY: it sleeps until it is killed.
+            unsafe { libc::pause() };
+        }
+    }
+    let mut registered = [0];
+    there.read_exact(&mut registered).unwrap();
+    arena.event_set(&waiter, event).unwrap();
+    let mut status = 0;
+    // SAFETY: a child of this process, and a valid place for the answer.
+    unsafe {
+        libc::kill(child, libc::SIGKILL);
+        assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+    }
+    assert_eq!(registered, [1]);
+    let view = View::open(arena.fd().unwrap()).unwrap();
+    let delivered = || view.snapshot().unwrap().waiters.into_iter().filter(|waiter| waiter.queue.is_some()).count();
+    assert_eq!(delivered(), 1);
+    arena.bury_process(child.unsigned_abs()).unwrap();
+    assert_eq!(delivered(), 0);
+    assert_eq!(arena.event_read(&waiter, event), Ok((false, false)), "it was given before the death");
+}
+
+/// The number of the descriptor of the arena, and the event, for the program that this one becomes.
+const EARLIER: &str = "NTUX_TEST_EARLIER_PROGRAM";
+
+/// A process whose program has registered a wait becomes another program, which uses the arena, too.
+#[test]
+fn what_an_earlier_program_of_the_process_has_registered_takes_nothing() {
+    if let Ok(inherited) = std::env::var(EARLIER) {
+        return later_program(&inherited);
+    }
+    let arena = arena();
+    let waiter = arena.waiter();
+    let event = arena.event_create(&waiter, false, false).unwrap();
+    let fd = arena.fd().unwrap().as_raw_fd();
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(["--exact", "--nocapture", "what_an_earlier_program_of_the_process_has_registered_takes_nothing"]);
+    program.env(EARLIER, format!("{fd} {}", event.0)).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let registers = move || {
+        // SAFETY: a descriptor of this process, which the program inherits.
+        let arena = Arena::map(unsafe { BorrowedFd::borrow_raw(fd) }).map_err(|_| io::ErrorKind::Other)?;
+        // SAFETY: as above.
+        unsafe { libc::fcntl(fd, libc::F_SETFD, 0) };
+        let (waiter, queue) = (arena.waiter(), arena.queue_create().map_err(|_| io::ErrorKind::Other)?);
+        match arena.wait_detached(&waiter, queue, wanted(&[event], false)) {
+            Ok(Registered::Waits(_)) => Ok(()),
+            _ => Err(io::ErrorKind::Other.into()),
+        }
+    };
+    // SAFETY: it calls nothing but the arena's functions, which take no lock.
+    unsafe { program.pre_exec(registers) };
+    let mut process = program.spawn().unwrap();
+    let mut said = BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("registered")));
+    arena.event_set(&waiter, event).unwrap();
+    assert_eq!(arena.event_read(&waiter, event), Ok((false, true)), "nobody waits");
+    drop(process.stdin.take());
+    assert!(process.wait().unwrap().success());
+}
+
+/// Uses the arena, and goes on until its standard input ends.
+fn later_program(inherited: &str) {
+    let (fd, event) = inherited.split_once(' ').unwrap();
+    // SAFETY: the descriptor was inherited.
+    let arena = Arena::attach(unsafe { BorrowedFd::borrow_raw(fd.parse().unwrap()) }).unwrap();
+    let (waiter, queue) = (arena.waiter(), arena.queue_create().unwrap());
+    assert_eq!(arena.event_read(&waiter, Object(event.parse().unwrap())), Ok((false, false)));
+    nothing(&arena, &waiter, queue);
+    println!("registered");
+    io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }

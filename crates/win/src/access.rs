@@ -5,12 +5,12 @@
 use crate::last_error::{ACCESS_DENIED, PRIVILEGE_NOT_HELD, Result};
 use crate::record::Kind;
 
-/// Granted rights.
+/// Granted rights. Those of a keyed event are KEYEDEVENT_WAIT and KEYEDEVENT_WAKE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rights {
     /// SYNCHRONIZE: it can be waited for.
     pub wait: bool,
-    /// EVENT_MODIFY_STATE, SEMAPHORE_MODIFY_STATE, TIMER_MODIFY_STATE.
+    /// EVENT_MODIFY_STATE, SEMAPHORE_MODIFY_STATE, TIMER_MODIFY_STATE, IO_COMPLETION_MODIFY_STATE.
     pub modify: bool,
 }
 
@@ -19,6 +19,7 @@ pub const ALL: Rights = Rights { wait: true, modify: true };
 const STANDARD: u32 = 0x001F_0000;
 const SYNCHRONIZE: u32 = 0x0010_0000;
 const MODIFY_STATE: u32 = 0x2;
+const WAIT_FOR_KEY: u32 = 0x1;
 const SYSTEM_SECURITY: u32 = 0x0100_0000;
 const MAXIMUM_ALLOWED: u32 = 0x0200_0000;
 const GENERIC_ALL: u32 = 0x1000_0000;
@@ -32,7 +33,8 @@ const GENERIC_READ: u32 = 0x8000_0000;
 pub fn granted(kind: Kind, mask: u32) -> Result<Rights> {
     let specific = match kind {
         Kind::Mutex => 0x1,
-        Kind::Event | Kind::Semaphore | Kind::Timer => 0x3,
+        Kind::Event | Kind::Semaphore | Kind::Timer | Kind::Port | Kind::KeyedEvent => 0x3,
+        Kind::Descriptor => 0x1FF,
         Kind::Thread | Kind::Process => 0xFFFF,
     };
     if mask & SYSTEM_SECURITY != 0 {
@@ -43,8 +45,9 @@ pub fn granted(kind: Kind, mask: u32) -> Result<Rights> {
         return Err(ACCESS_DENIED);
     }
     let everything = mask & (MAXIMUM_ALLOWED | GENERIC_ALL) != 0;
+    let wait = if kind == Kind::KeyedEvent { WAIT_FOR_KEY | GENERIC_READ } else { SYNCHRONIZE | GENERIC_EXECUTE };
     Ok(Rights {
-        wait: everything || mask & (SYNCHRONIZE | GENERIC_EXECUTE) != 0,
+        wait: everything || mask & wait != 0,
         modify: everything || mask & (MODIFY_STATE | GENERIC_WRITE) != 0,
     })
 }
@@ -59,6 +62,8 @@ mod tests {
         assert_eq!(granted(Kind::Event, GENERIC_EXECUTE), Ok(Rights { wait: true, modify: false }));
         assert_eq!(granted(Kind::Event, SYNCHRONIZE | MODIFY_STATE), Ok(ALL));
         assert_eq!(granted(Kind::Semaphore, MAXIMUM_ALLOWED), Ok(ALL));
+        assert_eq!(granted(Kind::KeyedEvent, GENERIC_READ), Ok(Rights { wait: true, modify: false }));
+        assert_eq!(granted(Kind::KeyedEvent, SYNCHRONIZE), Ok(Rights { wait: false, modify: false }));
         assert_eq!(granted(Kind::Mutex, MODIFY_STATE), Err(ACCESS_DENIED));
         assert_eq!(granted(Kind::Mutex, SYSTEM_SECURITY), Err(PRIVILEGE_NOT_HELD));
         assert_eq!(granted(Kind::Event, 0), Err(ACCESS_DENIED));

@@ -24,8 +24,13 @@ pub use crate::condition_variable::*;
 pub use crate::critical_section::*;
 pub use crate::event::*;
 pub use crate::init_once::*;
+pub use crate::keyed_event::{ntw_NtCreateKeyedEvent, ntw_NtReleaseKeyedEvent, ntw_NtWaitForKeyedEvent};
 pub use crate::mutex::*;
 pub use crate::pool::{Pool, Slot};
+pub use crate::port::{
+    Packet, ntw_CreateIoCompletionPort, ntw_GetQueuedCompletionStatus, ntw_GetQueuedCompletionStatusEx,
+    ntw_PostQueuedCompletionStatus,
+};
 pub use crate::process::ntw_GetCurrentProcess;
 pub use crate::record::Target;
 pub use crate::semaphore::*;
@@ -228,6 +233,15 @@ impl Arena {
 
     pub fn at_once<R>(&self, operation: impl FnOnce(&ntux_sync::Arena, &Waiter) -> Option<R>) -> Option<R> {
         self.with_waiter(operation)
+    }
+}
+
+/// What no checker looks at.
+impl std::ops::Deref for Arena {
+    type Target = ntux::Arena;
+
+    fn deref(&self) -> &ntux::Arena {
+        &self.0
     }
 }
 

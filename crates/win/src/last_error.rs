@@ -22,10 +22,15 @@ pub const INVALID_PARAMETER: Error = Error(87);
 pub const CALL_NOT_IMPLEMENTED: Error = Error(120);
 pub const TOO_MANY_TCBS: Error = Error(155);
 pub const ALREADY_EXISTS: Error = Error(183);
+/// WAIT_IO_COMPLETION, which GetQueuedCompletionStatusEx sets as an error.
+pub const IO_COMPLETION: Error = Error(0xC0);
 pub const FILENAME_EXCED_RANGE: Error = Error(206);
+/// What a call that takes packets sets as an error.
+pub const WAIT_TIMEOUT: Error = Error(258);
 pub const NOT_OWNER: Error = Error(288);
 pub const TOO_MANY_POSTS: Error = Error(298);
 pub const INVALID_ADDRESS: Error = Error(487);
+pub const ABANDONED_WAIT_0: Error = Error(735);
 pub const IO_PENDING: Error = Error(997);
 pub const NOACCESS: Error = Error(998);
 pub const PRIVILEGE_NOT_HELD: Error = Error(1314);

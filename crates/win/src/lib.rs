@@ -13,6 +13,9 @@
 //! | What do threads of this library call? | [`thread_pool`] |
 //! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], all on [`word`] |
 //! | Which pages of memory were written? | [`memory`] |
+//! | What are packets posted to? | [`port`] |
+//! | What returns a status? | [`keyed_event`], by [`status`] |
+//! | What has to do with descriptors of the system? | [`descriptor`], [`object_fd`] |
 //! | What is refused? | [`refused`] |
 //!
 //! A function of the program (an APC, a thread, the callback of an `INIT_ONCE`) may end its thread, which unwinds. It is called from frames
@@ -30,28 +33,33 @@ mod close;
 mod condition_variable;
 mod create;
 mod critical_section;
+mod descriptor;
 mod event;
 #[cfg(ntux_explore)]
 pub mod explored;
 mod handle;
 mod init_once;
 mod kept;
+mod keyed_event;
 mod last_error;
 mod locked;
 mod memory;
 mod mutex;
 mod name;
+mod object_fd;
 #[cfg(ntux_explore)]
 pub mod planted;
 #[cfg(not(ntux_explore))]
 mod planted;
 mod pool;
+mod port;
 mod process;
 mod record;
 mod refused;
 mod semaphore;
 mod srw_lock;
 mod start;
+mod status;
 mod text;
 mod thread;
 mod thread_pool;

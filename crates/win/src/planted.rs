@@ -49,6 +49,12 @@ pub enum Bug {
     ReturnsSilently,
     /// A member that a group is closing can still be submitted by its wait.
     StaysArmed,
+    /// A thread whose deadline has passed does not look whether a port has given it a packet (I-port-2).
+    LeavesPacket,
+    /// The close of a port wakes nobody.
+    ClosesSilently,
+    /// A thread whose deadline has passed does not look whether a partner has met it (I-keyed).
+    ForgetsPartner,
 }
 
 ntux_platform::planted!();

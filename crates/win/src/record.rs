@@ -30,7 +30,7 @@
 //!
 //! # Death
 //! A thread that dies leaves behind what [`crate::pool`] says. A forked child has copies of the counts; what threads of its parent held
-//! stays held there, and only the process that has made an object closes it.
+//! stays held there, and only the process that has made an object closes it, and drops what has a lock.
 
 use std::sync::Arc;
 
@@ -39,11 +39,13 @@ use ntux_platform::liveness;
 use ntux_sync::Object;
 
 use crate::arena::arena;
+use crate::descriptor::Descriptor;
 use crate::kept;
 use crate::last_error::{NOT_ENOUGH_MEMORY, Result};
 use crate::name;
 use crate::planted::{Bug, planted};
 use crate::pool::{Pool, Slot};
+use crate::port::{self, Port};
 use crate::process::Other;
 use crate::thread::Thread;
 use crate::timer::Timer;
@@ -70,11 +72,18 @@ pub enum Kind {
     Process = 5,
     /// Its object is an event.
     Timer = 6,
+    /// Its object is a manual-reset event.
+    Port = 7,
+    /// Its object is an event, which nobody sets.
+    Descriptor = 8,
+    /// Its object is an event, which is always set.
+    KeyedEvent = 9,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Kind> {
-        [Kind::Event, Kind::Mutex, Kind::Semaphore, Kind::Thread, Kind::Process, Kind::Timer]
+        use Kind::{Descriptor, Event, KeyedEvent, Mutex, Port, Process, Semaphore, Thread, Timer};
+        [Event, Mutex, Semaphore, Thread, Process, Timer, Port, Descriptor, KeyedEvent]
             .into_iter()
             .find(|&kind| kind as u32 == number)
     }
@@ -84,7 +93,8 @@ impl Kind {
 pub struct Record {
     state: Word64,
     object: Word64,
-    /// 0, or the address of what the kind says, which the record owns: a [`Thread`], a [`Timer`], an [`Arc`] of another process.
+    /// 0, or the address of what the kind says, which the record owns: a [`Thread`], a [`Timer`], a [`Port`], a
+    /// [`Descriptor`], an [`Arc`] of another process.
     payload: Word64,
     kind: Word32,
     /// The generation of the process that made the object.
@@ -116,6 +126,8 @@ pub enum Payload {
     Thread(Thread),
     Timer(Timer),
     Process(Arc<Other>),
+    Port(Port),
+    Descriptor(Descriptor),
 }
 
 impl Payload {
@@ -126,6 +138,8 @@ impl Payload {
             Payload::Thread(thread) => kept::keep(thread).expose_provenance() as u64,
             Payload::Timer(timer) => kept::keep(timer).expose_provenance() as u64,
             Payload::Process(other) => kept::keep(other).expose_provenance() as u64,
+            Payload::Port(port) => kept::keep(port).expose_provenance() as u64,
+            Payload::Descriptor(descriptor) => kept::keep(descriptor).expose_provenance() as u64,
         }
     }
 }
@@ -201,12 +215,21 @@ impl Target {
         self.step(|handles, _| (handles > 0 && handles < HANDLES_MAX).then_some(HANDLE)).is_some()
     }
 
-    /// Ends a handle, which is in no table any more. The last one ends the name.
+    /// Ends a handle, which is in no table any more. The last one ends the name, and closes a port.
     pub fn drop_handle(self) {
         let named = self.record().is_some_and(|record| record.named.load() != 0);
+        // Kept until it is closed, while others use it.
+        let kept = self.record().is_some_and(|record| record.kind() == Some(Kind::Port)) && self.hold();
         let left = self.step(|handles, _| (handles > 0).then_some(HANDLE.wrapping_neg()));
-        if named && left.is_some_and(|(handles, _)| handles == 0) {
+        let was_last = left.is_some_and(|(handles, _)| handles == 0);
+        if named && was_last {
             name::forget(self);
+        }
+        if kept && was_last {
+            port::close(self);
+        }
+        if kept {
+            self.release();
         }
         self.end_if_last(left);
     }
@@ -244,7 +267,9 @@ impl Target {
             let _ = arena.core().close(Object(record.object.load()));
         }
         let payload = record.payload.load() as usize;
-        if payload != 0 {
+        // A thread of the parent may have been about to change it: then its lock is held, and it is left as it is.
+        let is_left = !record.is_made_here() && matches!(record.kind(), Some(Kind::Timer | Kind::Port));
+        if payload != 0 && !is_left {
             // SAFETY: `create` has kept it, of the type that the kind says, and I-record-1: no other exchange has ended this generation.
             unsafe {
                 match record.kind() {
@@ -253,6 +278,10 @@ impl Target {
                     }
                     Some(Kind::Process) => {
                         drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Arc<Other>>(payload)))
+                    }
+                    Some(Kind::Port) => drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Port>(payload))),
+                    Some(Kind::Descriptor) => {
+                        drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Descriptor>(payload)))
                     }
                     _ => drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Thread>(payload))),
                 }
@@ -304,6 +333,24 @@ impl Record {
     pub unsafe fn process<'a>(&self) -> Option<&'a Arc<Other>> {
         // SAFETY: the caller's promise; the record of another process owns one, that of this one nothing.
         unsafe { self.payload(Kind::Process) }
+    }
+
+    /// The port, if it is one.
+    ///
+    /// # Safety
+    /// The contract is that of [`Record::thread`].
+    pub unsafe fn port<'a>(&self) -> Option<&'a Port> {
+        // SAFETY: the caller's promise; a port's record owns one.
+        unsafe { self.payload(Kind::Port) }
+    }
+
+    /// The descriptor, if it is one.
+    ///
+    /// # Safety
+    /// The contract is that of [`Record::thread`].
+    pub unsafe fn descriptor<'a>(&self) -> Option<&'a Descriptor> {
+        // SAFETY: the caller's promise; a descriptor's record owns one.
+        unsafe { self.payload(Kind::Descriptor) }
     }
 
     /// # Safety

@@ -34,6 +34,7 @@ use ntux_sync::Object;
 
 use crate::apc::{Apc, Queue};
 use crate::arena::arena;
+use crate::descriptor::Kept;
 use crate::last_error::{NOT_ENOUGH_MEMORY, Result, of_object};
 use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Payload, Target};
@@ -183,13 +184,18 @@ struct Own {
     due: VecDeque<Apc>,
     /// Timers that queue calls for it, and perhaps others that have done so.
     timers: Vec<Target>,
+    /// The port from which it has taken packets last, or has tried to. It may be gone.
+    port: Option<Target>,
+    /// For its next wait with descriptors.
+    kept: Option<Kept>,
     exit_code: u32,
     lineage: u64,
 }
 
 impl Own {
     fn new(lineage: u64) -> Own {
-        Own { target: None, owned: Vec::new(), due: VecDeque::new(), timers: Vec::new(), exit_code: 0, lineage }
+        let (owned, due, timers) = (Vec::new(), VecDeque::new(), Vec::new());
+        Own { target: None, owned, due, timers, port: None, kept: None, exit_code: 0, lineage }
     }
 }
 
@@ -400,6 +406,27 @@ pub fn has_timer(timer: Target) {
             own.timers.push(timer);
         }
     });
+}
+
+/// The port from which the calling thread has taken packets last.
+pub fn port() -> Option<Target> {
+    with_own(|own| own.port).flatten()
+}
+
+/// What the calling thread has kept for a wait with descriptors.
+pub fn take_kept() -> Option<Kept> {
+    with_own(|own| own.kept.take()).flatten()
+}
+
+/// The calling thread keeps this for the next one.
+pub fn keep(kept: Kept) {
+    let before = with_own(|own| own.kept.replace(kept));
+    drop(before);
+}
+
+/// The calling thread takes packets from this port.
+pub fn takes_from(port: Target) {
+    with_own(|own| own.port = Some(port));
 }
 
 /// Returns true if an APC waits for the calling thread.

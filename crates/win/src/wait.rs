@@ -12,12 +12,16 @@
 //! # Timers
 //! A wait that has timers among its objects, or whose thread has timers that call it, does what is due before it looks at its objects, and
 //! sleeps until the next is due ([`crate::timer`]); the thread's alert wakes it if one of them is set meanwhile. Then it looks again.
+//!
+//! # Descriptors
+//! A wait with descriptors of the system among its objects is [`crate::descriptor`]'s.
 
 use ntux::{Deadline, Satisfied};
 use ntux_sync::{Object, WAIT_MAX};
 
 use crate::arena::{Arena, arena};
 use crate::boundary::call;
+use crate::descriptor::{Ended, Mixed};
 use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Found, Handle};
 use crate::last_error::{self, ACCESS_DENIED, INVALID_HANDLE, INVALID_PARAMETER, Result};
 use crate::planted::{Bug, planted};
@@ -84,7 +88,11 @@ impl Wanted {
 
     /// Returns true if waits have to see to it that one of them is signaled.
     fn is_watched(&self) -> bool {
-        self.kinds[..self.count].iter().any(|kind| matches!(kind, Kind::Timer | Kind::Process))
+        self.kinds[..self.count].iter().any(|kind| matches!(kind, Kind::Timer | Kind::Process | Kind::Descriptor))
+    }
+
+    fn has_descriptors(&self) -> bool {
+        self.kinds[..self.count].contains(&Kind::Descriptor)
     }
 
     fn objects(&self) -> &[Object] {
@@ -205,6 +213,9 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
 
 /// Waits in the core.
 fn sleep(arena: &Arena, wanted: &Wanted, terms: Terms, alert: Option<Object>) -> Result<Round> {
+    if wanted.has_descriptors() {
+        return sleep_or_poll(arena, wanted, terms, alert);
+    }
     let owner = thread::id();
     let ended = arena.with_waiter(|core, waiter| match terms.all {
         false => core.wait_any(waiter, wanted.objects(), alert, owner, terms.deadline),
@@ -216,6 +227,23 @@ fn sleep(arena: &Arena, wanted: &Wanted, terms: Terms, alert: Option<Object>) ->
         Err(ntux::Error::TimedOut) => Ok(Round::Ended(WAIT_TIMEOUT)),
         Err(error) => Err(wanted.refusal(error, terms.all)),
     }
+}
+
+/// Waits in the core, and for descriptors.
+#[cold]
+fn sleep_or_poll(arena: &Arena, wanted: &Wanted, terms: Terms, alert: Option<Object>) -> Result<Round> {
+    let count = wanted.count;
+    let (targets, kinds) = (&wanted.targets[..count], &wanted.kinds[..count]);
+    let mixed = Mixed { targets, objects: wanted.objects(), kinds, owner: thread::id() };
+    let ended = match terms.all {
+        false => mixed.any(arena, alert, terms.deadline),
+        true => mixed.all(arena, alert, terms.deadline),
+    };
+    Ok(match ended? {
+        Ended::By(satisfied) => Round::Ended(wanted.acquired(satisfied, terms.all)),
+        Ended::Alerted => Round::Alerted,
+        Ended::Late => Round::Ended(WAIT_TIMEOUT),
+    })
 }
 
 /// How the wait of a wait thread ended.
@@ -366,14 +394,14 @@ fn signal_and_wait(
     match found.kind {
         Kind::Event | Kind::Semaphore if !found.entry.rights().modify => return Err(ACCESS_DENIED),
         Kind::Event | Kind::Semaphore | Kind::Mutex => {}
-        Kind::Thread | Kind::Process | Kind::Timer => return Err(INVALID_HANDLE),
+        _ => return Err(INVALID_HANDLE),
     }
     let is_watched = wanted.is_watched();
     let _holds = wanted.hold()?;
     if is_watched || terms.alertable {
         look(wanted, terms.alertable);
     }
-    // A timer or a process has to be watched, which the next rounds do: this one only looks whether it was signaled.
+    // A timer, a process or a descriptor has to be watched, which the next rounds do: this one only looks whether it was signaled.
     let is_due = is_watched || terms.alertable && (thread::has_apc() || !thread::timers().is_empty());
     let alert = match terms.alertable && !is_due {
         true => Some(thread::alert_of_caller()?),

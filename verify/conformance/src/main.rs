@@ -25,6 +25,8 @@ fn main() -> ExitCode {
 
 #[cfg(not(target_os = "linux"))]
 fn main() -> ExitCode {
-    eprintln!("ntsync-conformance: /dev/ntsync is Linux's; the tests core_api, rust_api and c_api run the list here");
+    eprintln!(
+        "ntsync-conformance: /dev/ntsync is Linux's; the tests core_api, rust_api, rust_async, rust_descriptors and c_api run the list here"
+    );
     ExitCode::FAILURE
 }

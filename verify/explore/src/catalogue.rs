@@ -49,6 +49,8 @@ pub fn all_programs() -> Vec<Program> {
         detached::deaths(),
         detached::packets(),
         detached::closed(),
+        detached::anew(),
+        detached::dead_processes(),
         detached::timers(),
         detached::descriptors(),
         ghosts::resumed(),

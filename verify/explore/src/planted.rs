@@ -163,6 +163,9 @@ pub const PLANTED: &[Planted] = &[
     planted("seenbefore", Bug::SeenBefore, Found::Exhaustively("detached-three-take", 1)),
     planted("slotsbefore", Bug::SlotsBefore, Found::Exhaustively("detached-taken-there", 1)),
     planted("takentwice", Bug::TakenTwice, Found::Exhaustively("detached-two-take", 1)).by_histories(DETACHED + 167),
+    planted("lateowner", Bug::LateOwner, Found::Exhaustively("queue-anew-packet", 2)),
+    planted("freedtwice", Bug::FreedTwice, Found::Exhaustively("detached-there-again", 2)),
+    planted("withdrawsheir", Bug::WithdrawsHeir, Found::AtRandom("dead-queue-heir")),
     Planted {
         name: "hastyload",
         broken: Broken::Load,

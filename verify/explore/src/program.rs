@@ -451,6 +451,11 @@ pub fn close_queue() -> Call {
     call(Operation::CloseQueue)
 }
 
+/// Opens another one in its place.
+pub fn open_queue() -> Call {
+    call(Operation::OpenQueue)
+}
+
 /// Cancels such a wait.
 pub fn call_off(label: usize) -> Call {
     call(Operation::CallOff { label })

@@ -74,7 +74,7 @@ pub struct Seen {
 }
 
 /// Bits of a thread's number.
-pub const THREAD_BITS: u32 = 51;
+pub const THREAD_BITS: u32 = 50;
 
 /// What a system must provide.
 pub trait Identity {
@@ -138,6 +138,7 @@ pub fn learn_lineage() -> u64 {
 struct Own {
     lineage: Word64,
     incarnation: Word64,
+    kept: [Word64; 2],
 }
 
 /// What [`own`] has made.
@@ -150,13 +151,20 @@ pub fn lineage_word() -> Option<&'static Word64> {
     own().map(|own| &own.lineage)
 }
 
+/// Where a system keeps what it has found out about the calling process: 0 before that, and in a forked child. None if a fork would
+/// not zero it.
+pub fn kept_words() -> Option<&'static [Word64; 2]> {
+    own().map(|own| &own.kept)
+}
+
 /// The words of this process; none if a fork would not zero them.
 ///
 /// Lock-free: of two threads that create them at the same time, one leaves its page. A thread that waited could be a
 /// forked child, and wait for a thread that it does not have.
 fn own() -> Option<&'static Own> {
     // Stands for none.
-    static NONE: Own = Own { lineage: Word64::new(0), incarnation: Word64::new(0) };
+    static NONE: Own =
+        Own { lineage: Word64::new(0), incarnation: Word64::new(0), kept: [const { Word64::new(0) }; 2] };
     // SAFETY: null, or words that live for ever (below).
     let known = unsafe { OWN.load(Ordering::Acquire).as_ref() };
     let own = known.unwrap_or_else(|| {
@@ -228,7 +236,7 @@ fn page_wiped_on_fork() -> Option<*const u8> {
     }
 }
 
-/// The calling process. Makes system calls; not for a hot path.
+/// The calling process. Makes a few system calls; not for a hot path.
 pub fn this_process() -> Process {
     let (pid, namespace, incarnation) = (process_id(), Here::namespace(), incarnation());
     #[cfg(ntux_explore)]

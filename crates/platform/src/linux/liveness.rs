@@ -3,7 +3,7 @@
 
 use super::Linux;
 use super::deadly::Call;
-use crate::liveness::{Identity, Seen};
+use crate::liveness::{Identity, Seen, kept_words};
 use crate::path::Path;
 
 impl Identity for Linux {
@@ -17,8 +17,7 @@ impl Identity for Linux {
     }
 
     fn own_start(pid: u32) -> u64 {
-        let is_told = is_clock_the_first() && is_proc_ours(pid);
-        if is_told { Stat::read(pid).map_or(0, |stat| stat.start) } else { 0 }
+        if is_clock_the_first() { start_in_proc(pid) } else { 0 }
     }
 
     fn look(pid: u32) -> Option<Seen> {
@@ -49,13 +48,38 @@ fn is_clock_the_first() -> bool {
     }
 }
 
+/// The start time of this process, which has this number, as /proc shows it; 0 if that is not the /proc of its own namespace. It does not
+/// change, so it is kept, for as long as /proc is the same file system: reading it takes much longer than looking which that is.
+fn start_in_proc(pid: u32) -> u64 {
+    let proc = status(c"/proc").map_or(0, |status| status.st_dev);
+    let kept = kept_words();
+    if let Some([of, start]) = kept
+        && proc != 0
+        && of.load() == proc
+    {
+        return start.load();
+    }
+    let start = if is_proc_ours(pid) { Stat::read(pid).map_or(0, |stat| stat.start) } else { 0 };
+    if let (Some([of, kept]), true) = (kept, start != 0) {
+        // O-start: whoever reads the file system reads the start time after it. It is the same in any /proc of the namespace.
+        kept.store(start);
+        of.store(proc);
+    }
+    start
+}
+
 /// The inode of what a path leads to, or the error number.
 fn inode(path: &core::ffi::CStr) -> Result<u64, i32> {
+    status(path).map(|status| status.st_ino)
+}
+
+/// What a path leads to, or the error number.
+fn status(path: &core::ffi::CStr) -> Result<libc::stat, i32> {
     let mut status = core::mem::MaybeUninit::<libc::stat>::uninit();
     // SAFETY: a terminated path, and a valid place for the answer, which is whole when the call returns 0.
     unsafe {
         match libc::stat(path.as_ptr(), status.as_mut_ptr()) {
-            0 => Ok(status.assume_init().st_ino),
+            0 => Ok(status.assume_init()),
             _ => Err(crate::errno()),
         }
     }
@@ -128,6 +152,26 @@ fn read_file(path: Path, buffer: &mut [u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_forked_child_has_a_start_of_its_own() {
+        let kept = || kept_words().map(|words| words.each_ref().map(|word| word.load()));
+        assert_ne!(Linux::own_start(std::process::id()), 0);
+        assert!(kept().is_some_and(|kept| !kept.contains(&0)), "these tests run where a fork wipes pages");
+        // SAFETY: the child takes no lock, and leaves by _exit.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let pid = std::process::id();
+            let was_wiped = kept() == Some([0; 2]);
+            let is_own = Stat::read(pid).is_some_and(|stat| stat.start == Linux::own_start(pid));
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(i32::from(!(was_wiped && is_own))) };
+        }
+        let mut status = 0;
+        // SAFETY: a child of this process, and a place for the answer.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0);
+    }
 
     #[test]
     fn a_process_has_one_number_in_its_own_proc() {

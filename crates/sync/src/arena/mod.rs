@@ -30,7 +30,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::slice;
 
-use ntux_platform::atomic::{Word32, Word64, Word128};
+use ntux_platform::atomic::{Word32, Word128};
 use ntux_platform::memory::{self, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
@@ -54,8 +54,7 @@ pub struct Arena {
     pub(crate) file: FileId,
     /// The descriptor, to pass to other processes.
     pub(crate) fd: Option<OwnedFd>,
-    /// This process's peer index plus one, and the generation of the process that has it.
-    peer: Word64,
+    peer: peers::OwnPlace,
     /// Which family answers for the descriptors that this process has.
     family: descriptor::OwnFamily,
     spins: Word32,
@@ -91,7 +90,7 @@ impl Arena {
         }
         let Shape { file, capacity, layout, length } = Shape::of(fd)?;
         let mapping = Mapping::new(fd, length).map_err(Error::from_io)?;
-        let (peer, spins) = (Word64::new(0), Word32::new(SPINS_UNSET));
+        let (peer, spins) = (peers::OwnPlace::default(), Word32::new(SPINS_UNSET));
         Ok(Arena {
             mapping,
             layout,

@@ -23,8 +23,8 @@
 //!
 //! # Invariants
 //! * I-packet-1: a counter passes a place only after its cell was filled, or emptied. So the counters and the rounds of the cells fit.
-//! * I-packet-2: a packet with another serial was posted by a thread that was stopped until the queue had a new owner. A
-//!   thread that takes it drops it.
+//! * I-packet-2: a packet with another serial was posted by a thread that was stopped until the queue had a new owner; or the thread that
+//!   finds it was. The holder of the queue, read after the cell, says which (I-detach-9): the first is dropped, the second left alone.
 //! * I-packet-3: the tail passes a full cell only after somebody was woken for its packet. So whoever posts the next one, or finds that there
 //!   is no room, has woken somebody for all before.
 //!
@@ -86,8 +86,10 @@ impl<'a> Packets<'a> {
         Err(Error::Corrupt)
     }
 
-    /// Takes the first packet of the owner with this serial. None if there is none.
-    pub(crate) fn take(&self, serial: u32) -> Result<Option<u64>> {
+    /// Takes the first packet of the owner with this serial. None if there is none. `is_ours`: that owner has the queue still.
+    ///
+    /// Errors: `Invalid` if it has not.
+    pub(crate) fn take(&self, serial: u32, is_ours: impl Fn() -> bool) -> Result<Option<u64>> {
         for _ in 0..RETRIES {
             let place = self.slot.head.0.load();
             let cell = self.cell(place)?;
@@ -96,9 +98,12 @@ impl<'a> Packets<'a> {
                 if !seen.is_full() {
                     return Ok(None);
                 }
+                // I-packet-2
+                if seen.serial() != serial && !is_ours() {
+                    return Err(Error::Invalid);
+                }
                 if cell.compare_exchange(seen.0, seen.emptied().0).is_ok() {
                     self.head_passes(place);
-                    // I-packet-2
                     if seen.serial() == serial {
                         return Ok(Some(seen.key()));
                     }

@@ -23,6 +23,8 @@
 //!   So whoever found a process dead and then exchanges its word takes the place of no later one.
 //! * I-peer-4: a process that remembers its index remembers its generation with it. So a forked child does not take its parent's
 //!   place for its own, even if it has the parent's number.
+//! * I-peer-5: two threads of a process that register it at the same time can find two places for it. All its threads use the place that
+//!   is remembered first. The other one is that of a process that lives, until it ends.
 //!
 //! # Death
 //! If a process dies while it buries, its slot is that of a dead process, and the next one continues the burial. While
@@ -30,12 +32,12 @@
 
 use std::cell::Cell;
 
-use ntux_platform::atomic::{Pair, Word128};
+use ntux_platform::atomic::{Pair, Word64};
 use ntux_platform::liveness::{self, Process};
 
 use super::Arena;
 use super::pool::WORTH_LOOKING;
-use crate::format::limits::PEERS_USED;
+use crate::format::limits::{PEERS_USED, RETRIES};
 use crate::format::peer::{BURYING, pack, unpack};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
@@ -43,10 +45,24 @@ use crate::{Error, Result};
 /// Returns everything that a dead process owned, so that another one can have its slot.
 pub(crate) type Burial = fn(&Arena, u32) -> Result<()>;
 
+/// Where a process remembers its place: the index plus one, and the generation of the process that has it.
+#[derive(Default)]
+pub(super) struct OwnPlace([Word64; OwnPlace::PROCESSES]);
+
+impl OwnPlace {
+    /// Processes that share this memory: those of a checker do.
+    const PROCESSES: usize = if cfg!(ntux_explore) { 16 } else { 1 };
+
+    #[inline(always)]
+    fn word(&self) -> &Word64 {
+        if OwnPlace::PROCESSES == 1 { &self.0[0] } else { &self.0[liveness::generation() as usize % self.0.len()] }
+    }
+}
+
 impl Arena {
     /// The index of this process, if it is registered already.
     pub(crate) fn known_peer(&self) -> Option<u32> {
-        let known = self.peer.load();
+        let known = self.peer.word().load();
         (known as u32 == liveness::generation()).then(|| ((known >> 32) as u32).wrapping_sub(1))
     }
 
@@ -57,8 +73,18 @@ impl Arena {
             return Ok(index);
         }
         let index = self.register(liveness::this_process(), bury)?;
-        self.peer.store(u64::from(index + 1) << 32 | u64::from(liveness::generation()));
-        Ok(index)
+        let mine = u64::from(index + 1) << 32 | u64::from(liveness::generation());
+        for _ in 0..RETRIES {
+            let seen = self.peer.word().load();
+            // I-peer-5
+            if let Some(known) = self.known_peer() {
+                return Ok(known);
+            }
+            if self.peer.word().compare_exchange(seen, mine).is_ok() {
+                return Ok(index);
+            }
+        }
+        Err(Error::Corrupt)
     }
 
     fn register(&self, me: Process, bury: Burial) -> Result<u32> {
@@ -76,12 +102,26 @@ impl Arena {
                 }
                 found = word.compare_exchange(Pair::default(), mine).err().unwrap_or(mine);
             }
-            if found == mine || succeed(word, found, me) {
+            if found == mine || self.succeed(index, found, me) {
                 return Ok(index);
             }
         }
         let is_dead = |process| liveness::is_process_dead(process, me);
         self.replace(me, turns(me, PEERS_USED), is_dead, bury)?.ok_or(Error::Exhausted)
+    }
+
+    /// Takes the place with this index if an earlier program of this process has it. Returns whether this process has the place.
+    fn succeed(&self, index: u32, found: Pair, me: Process) -> bool {
+        let Some(word) = self.peer_word(index) else { return false };
+        let precedes = |process| found.high & BURYING == 0 && liveness::precedes(process, me);
+        if !unpack(found).is_some_and(precedes) {
+            return false;
+        }
+        // Waits of its threads have ended with them; those without a thread end with its queues. As long as it has the place, so do they.
+        self.bury_queues(index, || word.load() == found);
+        // I-peer-3. Fails if it was taken over, or if another thread of this process was first.
+        planted(Bug::PlaceShared)
+            || word.compare_exchange(found, pack(me)).map_or_else(|now| now == pack(me), |()| true)
     }
 
     /// Takes the slot of a dead process among a few of the `used` ones, where a burial is short: so the table of a session with
@@ -171,16 +211,6 @@ impl Arena {
 /// The indices below `used`, from one on that differs from process to process: who comes later meets others.
 fn turns(me: Process, used: u32) -> impl Iterator<Item = u32> {
     (0..used).map(move |step| (me.pid % used + step) % used)
-}
-
-/// Takes the place of the process `found` if it is one that precedes this one. Returns whether this process has the place.
-fn succeed(word: &Word128, found: Pair, me: Process) -> bool {
-    let precedes = |process| found.high & BURYING == 0 && liveness::precedes(process, me);
-    if !unpack(found).is_some_and(precedes) {
-        return false;
-    }
-    // I-peer-3. Fails if it was taken over, or if another thread of this process was first.
-    planted(Bug::PlaceShared) || word.compare_exchange(found, pack(me)).map_or_else(|now| now == pack(me), |()| true)
 }
 
 /// Returns true if nobody has the number of this process, as seen by `me`. False if that is unknown.

@@ -12,6 +12,7 @@
 //! [`crate::protocol::detached`] says who changes them, in which order, and why nothing is lost. [`super::packets`] has the packets.
 
 use ntux_platform::atomic::Word32;
+use ntux_platform::futex;
 
 use super::Arena;
 use super::peers::{Burial, LivenessCache};
@@ -19,7 +20,7 @@ use super::pool::Pool;
 use crate::format::delivery::{Bell, SERIAL_BITS};
 use crate::format::holder::Holder;
 use crate::format::layout::QueueSlot;
-use crate::format::limits::{QUEUE_GROUPS_USED, QUEUES_MAX, RETRIES};
+use crate::format::limits::{PACKETS_MAX, QUEUE_GROUPS_USED, QUEUES_MAX, RETRIES};
 use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 
@@ -65,18 +66,26 @@ impl QueueSlot {
         self.ring_as(Bell::rung);
     }
 
-    /// The same, and the queue is being closed from now on.
-    pub(crate) fn ring_closed(&self) {
-        self.ring_as(Bell::closed);
+    /// The same, and the queue is being closed from now on. Returns false if it is not the caller's any more (I-detach-9).
+    pub(crate) fn ring_closed(&self, is_ours: impl Fn() -> bool) -> bool {
+        self.ring_while(is_ours, Bell::closed)
     }
 
     fn ring_as(&self, next: impl Fn(Bell) -> Bell) {
+        self.ring_while(|| true, next);
+    }
+
+    fn ring_while(&self, is_allowed: impl Fn() -> bool, next: impl Fn(Bell) -> Bell) -> bool {
         for _ in 0..RETRIES {
             let seen = self.bell();
+            if !is_allowed() {
+                return false;
+            }
             if self.bell.0.compare_exchange(seen.0, next(seen).0).is_ok() {
-                return;
+                return true;
             }
         }
+        false
     }
 
     /// Says that a thread has looked at everything since it had read `seen`, and found nothing. Returns false if it was rung again.
@@ -149,7 +158,7 @@ fn group_of(waiter: u32) -> usize {
 impl Arena {
     /// Takes a free queue for the process with this index.
     ///
-    /// Errors: `Exhausted`.
+    /// Errors: `Exhausted`; `Corrupt` if the packets make no sense.
     pub(crate) fn take_queue(&self, peer: u32) -> Result<Queue> {
         let take = |index| self.queue_slot(index).is_some_and(|slot| take_slot(slot, peer));
         let pool = self.queue_pool();
@@ -158,14 +167,30 @@ impl Arena {
         let queue = Queue { index, serial: Holder(slot.holder.load()).thread() as u32 };
         slot.timed.store(0);
         slot.ring_as(Bell::opened);
-        if !self.provide_packets(index) {
+        let emptied = if self.provide_packets(index) { self.empty_packets(queue, peer) } else { Err(Error::Exhausted) };
+        if emptied.is_err() {
             self.free_queue(queue, peer);
-            return Err(Error::Exhausted);
         }
-        // I-packet-2
-        let packets = self.packets(index).ok_or(Error::Corrupt)?;
-        while packets.take(queue.serial)?.is_some() {}
-        Ok(queue)
+        emptied.map(|()| queue)
+    }
+
+    /// Drops the packets of earlier owners (I-packet-2).
+    fn empty_packets(&self, queue: Queue, peer: u32) -> Result<()> {
+        let packets = self.packets(queue.index).ok_or(Error::Corrupt)?;
+        let is_ours = || self.queue_of(queue, peer).is_some();
+        // One of ours would be that of an owner whose serial was the same.
+        for _ in 0..=PACKETS_MAX {
+            if packets.take(queue.serial, is_ours)?.is_none() {
+                return Ok(());
+            }
+        }
+        Err(Error::Corrupt)
+    }
+
+    /// The index of the process that has this queue; none if it was closed.
+    pub(crate) fn owner_of(&self, queue: Queue) -> Option<u32> {
+        let holder = Holder(self.queue_slot(queue.index)?.holder.load());
+        (holder == holder_of(holder.peer(), queue.serial)).then(|| holder.peer())
     }
 
     /// The queue, if it is one of the process with this index.
@@ -183,13 +208,17 @@ impl Arena {
         freed
     }
 
-    /// Gives back all queues of a dead process.
-    pub(crate) fn bury_queues(&self, peer: u32) {
+    /// Gives back all queues of a dead process, as long as `is_dead` says that it has its place still.
+    pub(crate) fn bury_queues(&self, peer: u32, is_dead: impl Fn() -> bool) {
         for index in 0..self.queue_pool().used() {
             let Some(slot) = self.queue_slot(index) else { continue };
             let holder = Holder(slot.holder.load());
-            if holder.is_taken() && holder.peer() == peer {
-                self.free_queue(Queue { index, serial: holder.thread() as u32 }, peer);
+            let queue = Queue { index, serial: holder.thread() as u32 };
+            let is_theirs = || self.queue_of(queue, peer).is_some() && is_dead();
+            if holder.is_taken() && holder.peer() == peer && slot.ring_closed(is_theirs) {
+                // A descriptor of the dead may sleep there still, if another process has it: it would take wakes of the next owner.
+                futex::wake(slot.bell.0.futex_address(), i32::MAX as u32);
+                self.free_queue(queue, peer);
             }
         }
     }

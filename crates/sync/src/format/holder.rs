@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! The word that says which thread has a waiter's slot, as [`crate::protocol::waiter`] draws it.
+//! The word that says which thread, or which detached wait, has a waiter's slot, as [`crate::protocol::waiter`] draws it.
 
 use super::fields::{HOLDER, part};
+use super::ticket::{TICKET_BITS, Ticket};
 
 const THREAD_MASK: u64 = part(HOLDER, "thread").mask();
+const DETACHED: u64 = part(HOLDER, "detached").flag();
 const TAKEN: u64 = part(HOLDER, "taken").flag();
 const PEER_SHIFT: u32 = part(HOLDER, "peer").shift();
 const PEER_MASK: u64 = part(HOLDER, "peer").mask();
+const _: () = assert!(TICKET_BITS <= part(HOLDER, "thread").width);
 
 /// A copy of a holder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +21,11 @@ impl Holder {
         Holder(TAKEN | u64::from(peer) << PEER_SHIFT | thread & THREAD_MASK)
     }
 
+    /// The wait with this ticket, of the process with this index: no thread of it in particular. No later wait in the slot has the same.
+    pub(crate) fn detached(peer: u32, ticket: Ticket) -> Holder {
+        Holder(Holder::new(peer, ticket.number()).0 | DETACHED)
+    }
+
     pub(crate) fn is_free(self) -> bool {
         self.0 == 0
     }
@@ -27,13 +35,17 @@ impl Holder {
         self.0 & TAKEN != 0
     }
 
+    pub(crate) fn is_detached(self) -> bool {
+        self.0 & DETACHED != 0
+    }
+
     /// Index of its process.
     pub(crate) fn peer(self) -> u32 {
         (self.0 >> PEER_SHIFT & PEER_MASK) as u32
     }
 
-    /// Its number, in its own namespace.
+    /// Its number, in its own namespace. 0 of a detached wait: stands for the whole process.
     pub(crate) fn thread(self) -> u64 {
-        self.0 & THREAD_MASK
+        if self.is_detached() { 0 } else { self.0 & THREAD_MASK }
     }
 }

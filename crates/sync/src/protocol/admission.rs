@@ -59,7 +59,7 @@ mod announced;
 mod attempt;
 
 use super::claim::{Found, help, help_claim, put};
-use super::detached::is_of_the_dead;
+use super::detached::Owners;
 use super::epoch::{begin, withdraw};
 use super::scan::{Ahead, Offered, clear, offer};
 use super::waiter::{Waiter, enroll};
@@ -195,11 +195,22 @@ pub(crate) fn help_admission(arena: &Arena, waiter: &Waiter) -> Result<()> {
 
 /// Helps any operation that names this waiter.
 pub(crate) fn help_admission_of(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()> {
+    help_admission_of_then(arena, waiter, index, || {})
+}
+
+/// The same; `before` is called before anything is done for others.
+pub(super) fn help_admission_of_then(
+    arena: &Arena,
+    waiter: &Waiter,
+    index: u32,
+    mut before: impl FnMut(),
+) -> Result<()> {
     while waiter.budget.round() {
         let seen = current(arena);
         if !seen.names(index) {
             return Ok(());
         }
+        before();
         help_operation(arena, waiter, seen.operation())?;
     }
     Err(Error::Corrupt)
@@ -317,7 +328,7 @@ fn first_waiting_for_all(
     slot: &ObjectSlot,
     tried: Option<Ticket>,
 ) -> Option<(u32, Ticket)> {
-    let object = slot.resident(index);
+    let (object, owners) = (slot.resident(index), Owners::new(arena));
     let mut first: Option<(u32, Ticket)> = None;
     for place in arena.places(&waiter.budget, slot) {
         let Some(entry) = place.entry().filter(|entry| entry.is_all()) else {
@@ -331,9 +342,9 @@ fn first_waiting_for_all(
             clear(arena, waiter, index, place, entry, word);
             continue;
         }
-        if is_of_the_dead(arena, other, word) {
+        if owners.are_gone(other, word) {
             withdraw(other, entry.ticket());
-            place.empty(entry);
+            clear(arena, waiter, index, place, entry, other.load());
             continue;
         }
         let is_untried = tried.is_none_or(|tried| tried.is_before(entry.ticket()));

@@ -45,6 +45,13 @@
 //!   although the thread that closes it was stopped or killed. Any thread can go on closing it.
 //! * I-detach-8: a descriptor that was armed for a queue is a sleeper at its bell, and a wake that it takes makes it readable. It stays so until
 //!   a thread has found nothing, and armed it again: so no will must name the bell for it.
+//! * I-detach-9: a slot of a queue has one owner after the other, and its holder says which. A thread that is late looks at the holder after
+//!   it has read something there, and before it exchanges that, or says what it has seen: if the queue was still its own, what it has read was,
+//!   too, and the exchange fails if the next owner has changed it since. What is rung and announced for an earlier owner makes the next one look in
+//!   vain.
+//! * I-detach-10: the slot of a waiter is given back once for each detached wait: the holder has its ticket.
+//! * I-detach-11: a wait of a dead process, or for a queue that was closed, is given nothing. Who finds that out withdraws the wait whose
+//!   entry it has met, and no later one in that slot.
 //!
 //! # Order
 //! * O-deliver: a thread that delivers counts, then rings, then decides. A thread that takes reads the bell, then the counts, then the
@@ -65,15 +72,18 @@
 //! | a thread has armed, or is about to | the bell is silent, or rung: the next one that looks finds out |
 //! | a packet is there | the kernel wakes a sleeper, if it was rung for. Otherwise it is taken by who looks next: until then it was not posted |
 //! | a thread that takes was woken | the kernel wakes another one. It does so until the thread has helped somebody: before that, the thread wakes another one itself |
-//! | take | the result is lost with the thread, as that of a wait |
-//! | the process | whoever would give it something asks the system whether it lives, and ends its waits if not |
+//! | take, before the slot is given back | the result is lost with the thread, as that of a wait. A thread that finds no free slot takes this one |
+//! | the process | whoever would give it something asks the system whether it lives, and ends its waits if not. The next one that takes its place frees its queues, and wakes whatever sleeps at their bells for it |
+//! | the process, which has become another program (`execve`) | its waits stand until that program uses the arena, or ends |
+
+use std::cell::OnceCell;
 
 use ntux_platform::clock::Deadline;
 use ntux_platform::futex;
 use ntux_platform::liveness;
 use ntux_platform::robust::{Head, Owed};
 
-use super::admission::help_admission_of;
+use super::admission::{help_admission_of, help_admission_of_then};
 use super::claim::help;
 use super::epoch::{Epoch, begin_in, withdraw};
 use super::look::check;
@@ -203,14 +213,46 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// Returns true if this is a detached wait of a process that is dead.
-pub(super) fn is_of_the_dead(arena: &Arena, slot: &WaiterSlot, word: WaiterWord) -> bool {
-    word.is_detached() && is_of_dead_process(arena, Holder(slot.holder.load()).peer())
+/// Finds out which detached waits are nobody's any more, whose results nobody will take. Asks the system once for each process.
+pub(super) struct Owners<'a> {
+    arena: &'a Arena,
+    alive: OnceCell<LivenessCache<'a>>,
+}
+
+impl<'a> Owners<'a> {
+    pub(super) fn new(arena: &'a Arena) -> Owners<'a> {
+        Owners { arena, alive: OnceCell::new() }
+    }
+
+    /// Returns true if this is a detached wait of a process that is dead, or for a queue that was closed. Whoever would give it something
+    /// withdraws the wait of its entry instead: by then another wait can have the slot.
+    #[inline(always)]
+    pub(super) fn are_gone(&self, slot: &WaiterSlot, word: WaiterWord) -> bool {
+        word.is_detached() && self.is_nobodys(slot)
+    }
+
+    /// The queue says whose the wait is: an heir may have the slot in its hands.
+    #[cold]
+    fn is_nobodys(&self, slot: &WaiterSlot) -> bool {
+        let owner = queue_of(slot).and_then(|queue| self.arena.owner_of(queue));
+        owner.is_none_or(|peer| self.arena.known_peer() != Some(peer) && self.is_dead(peer))
+    }
+
+    /// Also while somebody buries it.
+    fn is_dead(&self, peer: u32) -> bool {
+        self.alive.get_or_init(|| LivenessCache::new(self.arena)).is_owner_dead(peer)
+    }
+}
+
+/// [`Owners::are_gone`] for one wait.
+#[inline(always)]
+pub(super) fn is_nobodys(arena: &Arena, slot: &WaiterSlot, word: WaiterWord) -> bool {
+    word.is_detached() && is_detached_nobodys(arena, slot)
 }
 
 #[cold]
-fn is_of_dead_process(arena: &Arena, peer: u32) -> bool {
-    arena.known_peer() != Some(peer) && LivenessCache::new(arena).is_peer_dead(peer)
+fn is_detached_nobodys(arena: &Arena, slot: &WaiterSlot) -> bool {
+    Owners::new(arena).is_nobodys(slot)
 }
 
 /// A new queue of this process.
@@ -232,14 +274,16 @@ pub(crate) fn close(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<()> 
     let mut will = own.will(waiter);
     will.make();
     // O-closed
-    own.slot.ring_closed();
+    if !own.slot.ring_closed(|| own.is_ours()) {
+        return Err(Error::Invalid);
+    }
     own.wake_all();
     will.forget();
     for index in 0..arena.waiter_pool().used() {
         waiter.budget.renew();
         if let Some((slot, seen)) = own.wait_in(index) {
             own.end(waiter, index, slot, seen.ticket())?;
-            own.free(index, slot);
+            own.free(index, slot, seen.ticket());
         }
     }
     if arena.free_queue(queue, own.peer) { Ok(()) } else { Err(Error::Invalid) }
@@ -409,12 +453,7 @@ impl<'a> Own<'a> {
     /// Errors: `Invalid` if it is none of this process, or is being closed.
     fn of(arena: &'a Arena, queue: Queue) -> Result<Own<'a>> {
         let own = Own::of_any(arena, queue)?;
-        if own.slot.bell().is_closed() {
-            // I-detach-7
-            own.wake_all();
-            return Err(Error::Invalid);
-        }
-        Ok(own)
+        own.open_bell().map(|_| own)
     }
 
     /// Errors: `Invalid` if it is none of this process.
@@ -422,6 +461,27 @@ impl<'a> Own<'a> {
         let peer = arena.known_peer().ok_or(Error::Invalid)?;
         let slot = arena.queue_of(queue, peer).ok_or(Error::Invalid)?;
         Ok(Own { arena, queue, slot, peer })
+    }
+
+    /// I-detach-9
+    fn is_ours(&self) -> bool {
+        planted(Bug::LateOwner) || self.arena.queue_of(self.queue, self.peer).is_some()
+    }
+
+    /// What the bell is. (Not that of the next owner of the slot: I-detach-9.)
+    ///
+    /// Errors: `Invalid` if the queue was closed, or is being closed.
+    fn open_bell(&self) -> Result<Bell> {
+        let bell = self.slot.bell();
+        if !self.is_ours() {
+            return Err(Error::Invalid);
+        }
+        if bell.is_closed() {
+            // I-detach-7
+            self.wake_all();
+            return Err(Error::Invalid);
+        }
+        Ok(bell)
     }
 
     fn bell(&self) -> *const u32 {
@@ -445,11 +505,6 @@ impl<'a> Own<'a> {
         DeliveredTo::new(self.queue.index, self.queue.serial, waiter)
     }
 
-    /// What the slot of a detached wait says of who has it.
-    fn holder(&self) -> Holder {
-        Holder::new(self.peer, 0)
-    }
-
     /// The waiter slot with this number, and its word, if it has a detached wait for this queue.
     fn wait_in(&self, index: u32) -> Option<(&'a WaiterSlot, WaiterWord)> {
         let slot = self.arena.waiter_slot(index)?;
@@ -459,7 +514,8 @@ impl<'a> Own<'a> {
 
     /// Returns true if this slot had a wait for this queue last.
     fn has(&self, index: u32, slot: &WaiterSlot) -> bool {
-        slot.queue.load() == self.delivered_to(index).0 && Holder(slot.holder.load()).peer() == self.peer
+        let holder = Holder(slot.holder.load());
+        slot.queue.load() == self.delivered_to(index).0 && holder.is_taken() && holder.peer() == self.peer
     }
 
     /// The slot of a wait that was registered is no thread's any more.
@@ -494,7 +550,7 @@ impl<'a> Own<'a> {
             None => None,
         };
         self.leave_queues(waiter, index, slot, ticket);
-        Ok(satisfied.filter(|_| is_taken_by_us(slot, ticket)))
+        Ok(satisfied.filter(|_| takes_result(slot, ticket)))
     }
 
     /// Empties its places.
@@ -509,9 +565,10 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// Gives back the slot of a wait that is over.
-    fn free(&self, index: u32, slot: &WaiterSlot) {
-        if slot.holder.compare_exchange(self.holder().0, 0).is_ok() {
+    /// Gives back the slot of the wait with this ticket, which is over (I-detach-10).
+    fn free(&self, index: u32, slot: &WaiterSlot, ticket: Ticket) {
+        let ticket = if planted(Bug::FreedTwice) { slot.load().ticket() } else { ticket };
+        if slot.holder.compare_exchange(Holder::detached(self.peer, ticket).0, 0).is_ok() {
             self.arena.waiter_pool().hint(index);
         }
     }
@@ -522,11 +579,11 @@ impl<'a> Own<'a> {
         let (slot, _) = self.wait_in(index).filter(|(_, seen)| seen.ticket() == ticket).ok_or(Error::NoSuchObject)?;
         if withdraw(slot, ticket) {
             self.end(waiter, index, slot, ticket)?;
-            self.free(index, slot);
+            self.free(index, slot, ticket);
             return Ok(None);
         }
         let satisfied = self.end(waiter, index, slot, ticket)?.ok_or(Error::NoSuchObject)?;
-        self.free(index, slot);
+        self.free(index, slot, ticket);
         Ok(Some(satisfied))
     }
 
@@ -589,7 +646,7 @@ impl<'a> Own<'a> {
         if will.is_made() && packets.has_some()? {
             will.pass_on();
         }
-        let Some(key) = packets.take(self.queue.serial)? else { return Ok(None) };
+        let Some(key) = packets.take(self.queue.serial, || self.is_ours())? else { return Ok(None) };
         Ok(Some(Delivered { registration: None, key, satisfied: Satisfied { index: 0, abandoned: false } }))
     }
 
@@ -615,13 +672,16 @@ impl<'a> Own<'a> {
                 will.pass_on();
                 let key = slot.key.load();
                 if let Some(satisfied) = self.end(waiter, index, slot, seen.ticket())? {
-                    self.free(index, slot);
+                    self.free(index, slot, seen.ticket());
                     self.slot.took_from(group);
                     let registration = Some(Registration::new(index, seen.ticket()));
                     return Ok(Some(Delivered { registration, key, satisfied }));
                 }
             }
-            // I-detach-3
+            // I-detach-3, I-detach-9
+            if !self.is_ours() {
+                return Err(Error::Invalid);
+            }
             self.slot.saw(group, posted);
         }
         Ok(None)
@@ -644,14 +704,14 @@ impl<'a> Own<'a> {
                 help(self.arena, waiter, object.index(), word)?;
             }
         }
-        help_admission_of(self.arena, waiter, index)?;
+        help_admission_of_then(self.arena, waiter, index, || will.pass_on())?;
         Ok(slot.load())
     }
 }
 
 /// The slot of a registered wait is no longer that of the thread that has registered it. Fails if it has been done for that thread.
 fn give_away(arena: &Arena, index: u32, slot: &WaiterSlot, thread: Holder, ticket: Ticket) {
-    let kept = Holder::new(thread.peer(), 0);
+    let kept = Holder::detached(thread.peer(), ticket);
     // O-free
     if slot.holder.compare_exchange(thread.0, kept.0).is_err() {
         return;
@@ -668,11 +728,28 @@ fn give_away(arena: &Arena, index: u32, slot: &WaiterSlot, thread: Holder, ticke
 pub(super) fn outlives(arena: &Arena, index: u32, slot: &WaiterSlot, dead: Holder) -> bool {
     let seen = slot.load();
     let stands = seen.is_detached() && seen.state() != WaiterState::Withdrawn && dead.thread() != 0;
-    if stands && !is_of_dead_process(arena, dead.peer()) {
+    if stands && !is_nobodys(arena, slot, seen) {
         give_away(arena, index, slot, dead, seen.ticket());
         return true;
     }
     false
+}
+
+/// Returns true if this is the slot of a detached wait that is over, or for a queue that was closed: who has ended it is about to give the
+/// slot back, or died before. Its heir ends it.
+pub(super) fn is_over(arena: &Arena, slot: &WaiterSlot, holder: Holder) -> bool {
+    if !holder.is_detached() {
+        return false;
+    }
+    let seen = slot.load();
+    let is_of_no_queue = || queue_of(slot).and_then(|queue| arena.owner_of(queue)).is_none();
+    holder == Holder::detached(holder.peer(), seen.ticket())
+        && (seen.state() == WaiterState::Withdrawn || is_of_no_queue())
+}
+
+/// The queue of the wait that this slot has, or had.
+fn queue_of(slot: &WaiterSlot) -> Option<Queue> {
+    DeliveredTo(slot.queue.load()).queue().map(|(index, serial)| Queue { index, serial })
 }
 
 /// The objects of a wait.
@@ -681,7 +758,7 @@ fn listed(slot: &WaiterSlot) -> impl Iterator<Item = Object> {
 }
 
 /// I-detach-5
-fn is_taken_by_us(slot: &WaiterSlot, ticket: Ticket) -> bool {
+pub(super) fn takes_result(slot: &WaiterSlot, ticket: Ticket) -> bool {
     for _ in 0..RETRIES {
         let seen = slot.load();
         if seen.ticket() != ticket || seen.state() != WaiterState::Satisfied {
@@ -739,12 +816,16 @@ impl Drop for Will<'_> {
 /// Errors: `TimedOut`; `Invalid` if it is no queue of this process.
 pub(crate) fn collect(arena: &Arena, waiter: &Waiter, queue: Queue, deadline: Deadline) -> Result<Delivered> {
     waiter.budget.renew();
-    let mut will = Own::of(arena, queue)?.will(waiter);
+    let own = Own::of_any(arena, queue)?;
+    let mut will = own.will(waiter);
+    let mut before = None;
     while waiter.budget.round() {
-        // Somebody may have closed it meanwhile.
-        let own = Own::of(arena, queue)?;
         // O-deliver: a bell that is closed after that is not silenced.
-        let bell = own.slot.bell();
+        let bell = own.open_bell()?;
+        if before.replace(bell) != Some(bell) {
+            // Others get on.
+            waiter.budget.renew();
+        }
         if let Some(found) = own.take_one(waiter, &mut will)? {
             return Ok(found);
         }
@@ -779,10 +860,10 @@ pub struct Quiet {
 /// Errors: `Invalid` if it is no queue of this process.
 pub(crate) fn arm(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<Option<Quiet>> {
     waiter.budget.renew();
-    let own = Own::of(arena, queue)?;
+    let own = Own::of_any(arena, queue)?;
     let mut will = own.will(waiter);
     // O-deliver
-    let bell = own.slot.bell();
+    let bell = own.open_bell()?;
     if own.may_have_some()? && !planted(Bug::ArmedBlindly) {
         return Ok(None);
     }
@@ -795,8 +876,8 @@ pub(crate) fn arm(arena: &Arena, waiter: &Waiter, queue: Queue) -> Result<Option
 /// Errors: `NoSuchObject` if its result was taken, it was cancelled, or it is none of this process.
 pub(crate) fn cancel(arena: &Arena, waiter: &Waiter, registration: Registration) -> Result<Option<Satisfied>> {
     let slot = arena.waiter_slot(registration.waiter()).ok_or(Error::NoSuchObject)?;
-    let (index, serial) = DeliveredTo(slot.queue.load()).queue().ok_or(Error::NoSuchObject)?;
-    let own = Own::of(arena, Queue { index, serial }).map_err(|_| Error::NoSuchObject)?;
+    let queue = queue_of(slot).ok_or(Error::NoSuchObject)?;
+    let own = Own::of(arena, queue).map_err(|_| Error::NoSuchObject)?;
     waiter.budget.renew();
     own.cancel(waiter, registration)
 }

@@ -10,8 +10,9 @@
 //! [`super::claim`]), so a scan that was overtaken has no effect.
 
 use super::claim::finish_elsewhere;
-use super::detached::is_of_the_dead;
-use super::waiter::{Waiter, end_epoch};
+use super::detached::is_nobodys;
+use super::epoch::withdraw;
+use super::waiter::Waiter;
 use crate::Object;
 use crate::arena::Arena;
 use crate::arena::wait_set::Place;
@@ -197,10 +198,10 @@ fn stands<'a>(
         clear(arena, waiter, index, place, entry, word);
         return None;
     }
-    if is_of_the_dead(arena, slot, word) {
-        // If the work budget is spent here, the current operation fails, too.
-        let _ = end_epoch(arena, waiter, entry.waiter());
-        place.empty(entry);
+    if is_nobodys(arena, slot, word) {
+        let ticket = if planted(Bug::WithdrawsHeir) { slot.load().ticket() } else { entry.ticket() };
+        withdraw(slot, ticket);
+        clear(arena, waiter, index, place, entry, slot.load());
         return None;
     }
     Some(Candidate { slot, word, entry })

@@ -4,11 +4,13 @@
 //!
 //! # Picture
 //! ```text
-//! holder: 63    62    51 50                 0
-//!        +-----+--------+--------------------+
-//!        |taken|  peer  |       thread       |      0: free
-//!        +-----+--------+--------------------+
+//! holder: 63    62    51    50    49               0
+//!        +-----+--------+--------+------------------+
+//!        |taken|  peer  |detached| thread, ticket   |      0: free
+//!        +-----+--------+--------+------------------+
 //! ```
+//! A wait without a thread ([`super::detached`]) has its slot itself: its ticket is there instead of a thread.
+//!
 //! The thread's number has as many bits as a system needs to name it for good: macOS counts threads up from its start. (The
 //! waiter's word has room for 30 of them, enough for Linux's kernel to recognize the whole number.)
 //!
@@ -17,7 +19,10 @@
 //! | --- | --- | --- |
 //! | free | taken | a thread that enrolls |
 //! | taken | free | the same thread, between waits |
-//! | taken by a dead thread | taken | another thread, which then ends the dead thread's epoch as that thread would have. It looks at a few slots before it takes one that was never used, and at all when none is left |
+//! | taken by a thread | a detached wait's | the thread that registers it; whoever finds that thread dead, and its process alive |
+//! | a detached wait's | free | who has ended that wait: its ticket is in the exchange, so nobody frees the slot of a later one |
+//! | a detached wait's, which is over | taken | a thread that finds no free slot: who has ended the wait was killed before it gave the slot back |
+//! | taken by a dead thread, or by a wait of a dead process | taken | another thread, which then ends the dead thread's epoch as that thread would have. It looks at a few slots before it takes one that was never used, and at all when none is left |
 //!
 //! # Invariants
 //! * I-heir: numbers of threads are used again. A thread that was found dead can have lost its slot to a new thread with its number
@@ -39,7 +44,7 @@ use ntux_platform::robust::Head;
 
 use super::admission::help_admission_of;
 use super::claim::help;
-use super::detached::outlives;
+use super::detached::{is_over, outlives, takes_result};
 use super::epoch::withdraw;
 use super::spin::AdaptiveSpin;
 use crate::arena::Arena;
@@ -323,6 +328,9 @@ fn inherit_if_gone(arena: &Arena, index: u32, mine: Holder) -> bool {
     let Some(slot) = arena.waiter_slot(index) else { return false };
     let holder = Holder(slot.holder.load());
     let is_gone = || arena.is_thread_gone(holder.peer(), holder.thread(), mine.peer());
+    if is_over(arena, slot, holder) {
+        return slot.holder.compare_exchange(holder.0, mine.0).is_ok();
+    }
     holder.is_taken()
         && is_gone()
         && !outlives(arena, index, slot, holder)
@@ -337,8 +345,8 @@ fn inherit_slot(arena: &Arena, mine: Holder) -> Option<u32> {
         arena.waiter_slot(index).is_some_and(|slot| {
             let holder = Holder(slot.holder.load());
             let is_dead = || cache.is_thread_dead(holder.peer(), holder.thread());
-            match holder.is_free() {
-                true => slot.holder.compare_exchange(0, mine.0).is_ok(),
+            match holder.is_free() || is_over(arena, slot, holder) {
+                true => slot.holder.compare_exchange(holder.0, mine.0).is_ok(),
                 false => {
                     is_dead() && !outlives(arena, index, slot, holder) && take_from_dead(slot, holder, mine, is_dead)
                 }
@@ -373,13 +381,17 @@ pub(super) fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()
             help(arena, waiter, object, object_slot.load())?;
         }
     }
+    if ended.is_detached() {
+        // Nobody will: the next wait in this slot must not be taken for satisfied.
+        takes_result(slot, ended.ticket());
+    }
     Ok(())
 }
 
 /// Returns everything that a dead process owned.
 pub(crate) fn bury(arena: &Arena, peer: u32) -> Result<()> {
     bury_waiters(arena, peer)?;
-    arena.bury_queues(peer);
+    arena.bury_queues(peer, || true);
     arena.bury_objects(peer);
     Ok(())
 }

@@ -10,8 +10,15 @@ impl State {
         self.packets_most = packets;
         let idle = Thread { phase: Phase::Idle, interrupted: false, dead: false, only_by: None };
         self.threads.extend(vec![idle; count]);
+        self.queue_of.resize(self.threads.len(), 0);
         self.registered_by = vec![None; count];
         self.known = vec![false; count];
+        self
+    }
+
+    /// The same, but the first queue is this thread's, and not thread 0's.
+    pub fn with_queue_of(mut self, thread: ThreadId) -> Self {
+        self.queue_opened_by = thread;
         self
     }
 
@@ -34,6 +41,33 @@ impl State {
         });
         self.registered_by[label] = Some(thread);
         self.known[label] = false;
+        self.queue_of[it] = self.queue_of[thread];
+    }
+
+    /// Returns true if the queue is closed, or being closed, that this thread's call is about.
+    fn is_closed_to(&self, thread: ThreadId) -> bool {
+        self.queue_closed || self.is_of_earlier_queue(thread)
+    }
+
+    fn is_of_earlier_queue(&self, thread: ThreadId) -> bool {
+        self.queue_of[thread] != self.queues_opened
+    }
+
+    /// A call of this thread is about the queue that there is when it begins, or none.
+    pub(super) fn begin_with_queue(&mut self, thread: ThreadId) {
+        const NONE: u32 = u32::MAX;
+        let process = |thread: ThreadId| self.processes.contains(&thread).then_some(thread);
+        let is_of_its_process = process(thread) == process(self.queue_opened_by);
+        self.queue_of[thread] = if is_of_its_process { self.queues_opened } else { NONE };
+    }
+
+    /// Opens another queue in the place of one that was closed, or whose process is dead.
+    pub(super) fn open_queue(&mut self, thread: ThreadId) -> Answer {
+        self.packets.clear();
+        self.queue_opened_by = thread;
+        (self.queue_closed, self.queue_freed) = (false, false);
+        self.queues_opened += 1;
+        Answer::Done
     }
 
     /// What a call that registers a wait can return now.
@@ -45,7 +79,7 @@ impl State {
             state
         };
         let taken = |outcome: &Outcome| self.with_outcome(thread, *outcome).without(label);
-        if self.queue_closed {
+        if self.is_closed_to(thread) {
             let refused = self.with_outcome(thread, Err(Error::Invalid)).without(label);
             return match &self.threads[it].phase {
                 Phase::Finished(outcome) => vec![taken(outcome), refused],
@@ -64,7 +98,11 @@ impl State {
 
     /// What a call that collects can return now.
     pub(super) fn collected(&self, thread: ThreadId, deadline_passed: bool) -> Vec<State> {
+        if self.is_of_earlier_queue(thread) {
+            return vec![self.with_outcome(thread, Err(Error::Invalid))];
+        }
         let delivered = |label: usize| match self.threads[self.first_detached + label].phase {
+            _ if self.is_of_earlier_queue(self.first_detached + label) => None,
             Phase::Finished(Ok(Answer::Satisfied(satisfied))) => {
                 Some(self.with_outcome(thread, Ok(Answer::Delivered(label, satisfied))).without(label))
             }
@@ -108,6 +146,9 @@ impl State {
 
     /// What a call that closes the queue can do next: refuse others from now on, end one of the waits, or return.
     pub(super) fn closes_queue(&self, thread: ThreadId) -> Vec<State> {
+        if self.is_of_earlier_queue(thread) {
+            return vec![self.with_outcome(thread, Err(Error::Invalid))];
+        }
         if !self.queue_closed {
             let mut state = self.clone();
             state.queue_closed = true;
@@ -130,8 +171,8 @@ impl State {
     }
 
     /// Posts a packet.
-    pub(super) fn post(&mut self, key: usize) -> Outcome {
-        if self.queue_closed {
+    pub(super) fn post(&mut self, thread: ThreadId, key: usize) -> Outcome {
+        if self.is_closed_to(thread) {
             return Err(Error::Invalid);
         }
         if self.packets.len() == self.packets_most {
@@ -146,11 +187,12 @@ impl State {
         let collects = |thread: &ThreadId| {
             matches!(self.threads[*thread].phase, Phase::Running(Running { operation: Operation::Collect { .. }, .. }))
         };
-        let has_result = |it: &Thread| matches!(it.phase, Phase::Finished(Ok(_)));
-        threads.iter().any(collects)
-            && (self.queue_closed
-                || !self.packets.is_empty()
-                || self.threads[self.first_detached..].iter().any(has_result))
+        let has_result =
+            |&it: &ThreadId| !self.is_of_earlier_queue(it) && matches!(self.threads[it].phase, Phase::Finished(Ok(_)));
+        let is_owed = |thread: &ThreadId| {
+            self.is_closed_to(*thread) || !self.packets.is_empty() || self.without_a_thread().any(|it| has_result(&it))
+        };
+        threads.iter().filter(|thread| collects(thread)).any(is_owed)
     }
 
     /// The threads of the model that stand for waits without a thread.
@@ -213,7 +255,11 @@ impl State {
         let Phase::Running(Running { operation, .. }) = &self.threads[thread].phase else { return };
         if matches!(
             operation,
-            Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } | Operation::CloseQueue
+            Operation::Detach { .. }
+                | Operation::Collect { .. }
+                | Operation::CallOff { .. }
+                | Operation::CloseQueue
+                | Operation::OpenQueue
         ) {
             self.threads[thread].phase = Phase::Idle;
         }

@@ -158,6 +158,11 @@ pub struct State {
     /// The queue is being closed, or was.
     queue_closed: bool,
     queue_freed: bool,
+    /// How many queues were opened after the first one, which is thread 0's: there is one at a time. Who has opened the last one. Which of
+    /// them each thread's call is about: the one that there was when it began, if that was of its process.
+    queues_opened: u32,
+    queue_opened_by: ThreadId,
+    queue_of: Vec<u32>,
 }
 
 impl State {
@@ -179,6 +184,9 @@ impl State {
             packets_most: 0,
             queue_closed: false,
             queue_freed: false,
+            queues_opened: 0,
+            queue_opened_by: 0,
+            queue_of: vec![0; threads],
         }
     }
 
@@ -219,6 +227,7 @@ impl State {
         let beside_burial = self.note_burial(&operation);
         self.threads[thread].phase =
             Phase::Running(Running { operation, position: 0, deadline_passed, began_open, beside_burial });
+        self.begin_with_queue(thread);
         self.begin_detached(thread);
     }
 
@@ -664,7 +673,8 @@ impl State {
                 self.create_named(thread, name, value)
             }
             Operation::OpenNamed { name, ref like } => self.open_named(thread, name, like),
-            Operation::Post { key } => self.post(key),
+            Operation::Post { key } => self.post(thread, key),
+            Operation::OpenQueue => Ok(self.open_queue(thread)),
             Operation::Wait(_)
             | Operation::Detach { .. }
             | Operation::Collect { .. }

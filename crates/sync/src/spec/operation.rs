@@ -121,6 +121,8 @@ pub enum Operation {
     },
     /// Closes the queue of these waits.
     CloseQueue,
+    /// Opens another one in its place: it was closed, or its process is dead.
+    OpenQueue,
 }
 
 impl Operation {
@@ -175,7 +177,7 @@ impl Operation {
             Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => (None, None),
             Operation::BuryThread { .. } | Operation::BuryProcess { .. } => (None, None),
             Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => (None, None),
-            Operation::Post { .. } | Operation::CloseQueue => (None, None),
+            Operation::Post { .. } | Operation::CloseQueue | Operation::OpenQueue => (None, None),
         };
         one.into_iter().chain(wait.into_iter().flat_map(|wait| wait.objects.iter_mut().chain(&mut wait.alert)))
     }

@@ -37,6 +37,9 @@ families! {
     registered_waits_fire: "registered.c";
     timers_of_queues_and_pools_are_due: "queues.c";
     forked_children_are_others: "forks.c";
+    packets_are_posted_and_taken: "ports.c";
+    threads_meet_by_keys: "keyed.c";
+    descriptors_are_waited_for_and_polled: "descriptors.c";
     what_is_not_there_says_so: "refused.c";
 }
 

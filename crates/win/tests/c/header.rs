@@ -7,7 +7,18 @@ use std::process::Command;
 use crate::commands::{output, run};
 use crate::install::{prefix, scratch};
 
-const HEADERS: [&str; 7] = ["types", "errors", "ntstatus", "synchapi", "threadapi", "threadpool", "memoryapi"];
+const HEADERS: [&str; 10] = [
+    "types",
+    "errors",
+    "ntstatus",
+    "synchapi",
+    "threadapi",
+    "threadpool",
+    "memoryapi",
+    "ioapiset",
+    "descriptors",
+    "nt",
+];
 const STRICT: [&str; 7] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconversion", "-Wundef", "-fsyntax-only"];
 
 /// One file that includes all of them, each twice.

@@ -8,5 +8,6 @@ mod calls;
 mod commands;
 mod header;
 mod install;
+mod raii;
 mod stress;
 mod symbols;

@@ -37,7 +37,7 @@ impl Judge {
     /// The same with waits without a thread. `process`: the thread that is a process of its own, if its waits end with it.
     pub fn with_detached(objects: &[New], process: Option<usize>) -> Judge {
         let state = State::new(THREADS + LABELS).with_detached(LABELS, LABELS);
-        Judge::of(process.into_iter().fold(state, State::with_process), objects)
+        Judge::of(process.into_iter().fold(state, |state, own| state.with_process(own).with_queue_of(own)), objects)
     }
 
     fn of(mut state: State, objects: &[New]) -> Judge {

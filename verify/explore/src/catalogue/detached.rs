@@ -3,8 +3,8 @@
 
 use super::poll;
 use crate::program::{
-    Call, Program, all, any, arm, armed, auto, call_off, cancel, close, close_queue, collect, collect_now, detached,
-    kill, manual, mutex, pass, post, pulse, rel, sem, set, timer, unlock,
+    Call, Program, all, any, arm, armed, auto, bury_process, call_off, cancel, close, close_queue, collect,
+    collect_now, detached, kill, manual, mutex, open_queue, pass, post, pulse, rel, sem, set, timer, unlock,
 };
 use crate::subject::ArenaSubject;
 
@@ -66,6 +66,11 @@ pub(super) fn waits() -> Vec<Program> {
         Program::new("detached-mutex", &[mutex(2, 1)], &[&[wait(), collect()], &[unlock(0, 2)]]),
         Program::new("detached-killed", &[mutex(2, 1)], &[&[wait(), collect()], &[kill(0, 2)]]),
         Program::new("detached-close", &[no.clone()], &[&[wait(), collect_now()], &[close(0)], &[set(0)]]),
+        Program::new(
+            "detached-there-again",
+            &[no.clone()],
+            &[&[wait(), second()], &[set(0), collect(), set(0), collect()]],
+        ),
         Program::new("detached-again", &[no.clone()], &[&[wait(), collect(), wait(), collect()], &[set(0), set(0)]]),
     ];
     programs.into_iter().map(|program| program.with_detached(3)).collect()
@@ -85,6 +90,92 @@ pub(super) fn closed() -> Vec<Program> {
             .mortal(1),
     ];
     programs.into_iter().map(|program| program.with_detached(2)).collect()
+}
+
+/// A queue that is opened in the place of another one, beside threads that are late.
+pub(super) fn anew() -> Vec<Program> {
+    let no = auto(false);
+    let second = || detached(1, any(&[0]));
+    let programs = vec![
+        Program::new(
+            "queue-anew-packet",
+            &[],
+            &[&[close_queue(), open_queue(), post(5), collect_now()], &[collect_now()]],
+        ),
+        Program::new("queue-anew-post", &[], &[&[close_queue(), open_queue(), collect_now()], &[post(5)]]),
+        Program::new("queue-anew-posts", &[], &[&[close_queue(), open_queue(), collect()], &[post(5)], &[post(6)]]),
+        Program::new(
+            "queue-anew-result",
+            &[no.clone()],
+            &[&[close_queue(), open_queue(), wait(), collect()], &[collect_now()], &[set(0)]],
+        ),
+        Program::new(
+            "queue-anew-sleeps",
+            &[no.clone()],
+            &[&[close_queue(), open_queue(), wait(), collect()], &[collect()], &[set(0)]],
+        ),
+        Program::new(
+            "queue-anew-close",
+            &[no.clone()],
+            &[&[close_queue(), open_queue(), post(5), collect_now()], &[close_queue()]],
+        ),
+        Program::new(
+            "queue-anew-off",
+            &[no.clone()],
+            &[&[wait(), close_queue(), open_queue(), second()], &[call_off(0)], &[set(0)]],
+        ),
+        Program::new(
+            "queue-anew-registers",
+            &[no],
+            &[&[close_queue(), open_queue(), wait(), set(0), collect_now()], &[second()]],
+        ),
+    ];
+    programs.into_iter().map(|program| program.with_detached(2)).collect()
+}
+
+/// The process whose queue it is dies.
+pub(super) fn dead_processes() -> Vec<Program> {
+    let no = auto(false);
+    let set_twice = || [set(0), set(1)];
+    let waits_for_second = || [open_queue(), detached(1, any(&[1])), collect()];
+    let opens = || [open_queue(), detached(1, any(&[0])), collect_now()];
+    let programs = vec![
+        Program::new("dead-queue-waits", &[no.clone()], &[&[wait()], &[set(0), poll(&[0])]]).mortal_process(0),
+        Program::new("dead-queue-takes", &[no.clone()], &[&[wait(), collect()], &[set(0), poll(&[0])]])
+            .mortal_process(0),
+        Program::new(
+            "dead-queue-all",
+            &[no.clone(), no.clone()],
+            &[&[detached(0, all(&[0, 1]))], &[set(0), set(1)], &[poll(&[0])]],
+        )
+        .mortal_process(0),
+        Program::new(
+            "dead-queue-heir",
+            &[no.clone(), no.clone()],
+            &[&[wait()], &set_twice(), &[bury_process(0)], &[any(&[1])]],
+        )
+        .supervised(0, 2)
+        .after(0, 3)
+        .without_place(3),
+        Program::new("dead-queue-heirs", &[no.clone(), no.clone()], &[&[wait()], &set_twice(), &waits_for_second()])
+            .buried(0, 2),
+        Program::new("dead-queue-heir-same", &[no.clone()], &[&[wait()], &[set(0)], &[any(&[0])]]).buried(0, 2),
+        Program::new("dead-queue-buried", &[no.clone()], &[&[wait()], &[set(0), poll(&[0])], &[bury_process(0)]])
+            .supervised(0, 2),
+        Program::new(
+            "dead-queue-result",
+            &[no.clone(), no.clone()],
+            &[
+                &[wait()],
+                &[set(0), collect_now()],
+                &[open_queue(), detached(1, any(&[1])), set(1), detached(2, any(&[0]))],
+            ],
+        )
+        .of_own_process(0)
+        .inherited(0, 2),
+        Program::new("dead-queue-anew", &[no], &[&[wait(), post(5)], &[set(0)], &opens()]).buried(0, 2),
+    ];
+    programs.into_iter().map(|program| program.with_detached(3)).collect()
 }
 
 pub(super) fn packets() -> Vec<Program> {

@@ -201,6 +201,10 @@ impl ArenaSubject {
                 self.arena.queue_close(waiter, queue)?;
                 Ok(Answer::Done)
             }),
+            Operation::OpenQueue => self.arena.queue_create().map(|queue| {
+                self.queue.set(Some(queue));
+                Answer::Done
+            }),
             Operation::Post { key } => self.queue.get().ok_or(Error::Invalid).and_then(|queue| {
                 self.arena.post(waiter, queue, key as u64)?;
                 Ok(Answer::Done)
@@ -470,7 +474,8 @@ pub fn perform(
         | Operation::Post { .. }
         | Operation::Collect { .. }
         | Operation::CallOff { .. }
-        | Operation::CloseQueue => {
+        | Operation::CloseQueue
+        | Operation::OpenQueue => {
             unreachable!("see `detached`")
         }
         Operation::BuryThread { .. } | Operation::BuryProcess { .. } => unreachable!("a supervisor's, see `bury`"),

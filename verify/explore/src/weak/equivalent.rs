@@ -248,7 +248,7 @@ const EQUIVALENT: &[Equivalent] = &[
             ("queues::announce", None),
             ("queues::posted: let posted", Some("load: acquire")),
             ("queues::silence", None),
-            ("queues::ring_as", Some("refused exchange: relaxed")),
+            ("queues::ring_while", Some("refused exchange: relaxed")),
         ],
         why: "a thread that announces rings after it has counted, and one that looks for results has acquired the bell before it reads the \
               counts; it silences the bell by an exchange, which refuses an old one, and nothing is passed on with that",
@@ -265,14 +265,21 @@ const EQUIVALENT: &[Equivalent] = &[
               by then, which others need not see",
     },
     Equivalent {
-        accesses: &[("queues::queue_of", None), ("queues::free_queue", None)],
+        accesses: &[
+            ("queues::queue_of", None),
+            ("queues::owner_of", None),
+            ("queues::free_queue", None),
+            ("queues::take_slot", None),
+            ("queues::take_queue", None),
+        ],
         why: "each process that gets a queue has a holder of its own there: a thread knows its queue from one that has seen this holder; that \
-              it is closed, the bell says before",
+              it is closed, or another's by now, what was read before says (I-detach-9), which was acquired; who opens a queue changes its \
+              words by exchanges, and looks in vain at old counts",
     },
     Equivalent {
         accesses: &[
             ("detached::has", None),
-            ("detached::is_of_the_dead", None),
+            ("detached::queue_of", None),
             ("detached::listed", None),
             ("detached::of_any", None),
             ("detached::of_detached", None),
@@ -293,8 +300,12 @@ const EQUIVALENT: &[Equivalent] = &[
             ("packets::has_some", None),
             ("packets::head_passes", None),
             ("packets::tail_passes", None),
-            ("packets::post", None),
-            ("packets::take", None),
+            ("packets::post: let place", None),
+            ("packets::post: if self", None),
+            ("packets::post: if cell", Some("refused exchange: relaxed")),
+            ("packets::take: let place", None),
+            ("packets::take: let (seen", Some("wide load: acquire")),
+            ("packets::take: if cell", Some("refused exchange: relaxed")),
         ],
         why: "a cell says in which round it is: who has read an old counter, or an old cell, is refused by an exchange, or finds nothing that was \
               rung for before it has read the bell",

@@ -13,6 +13,10 @@ const RARE: &[(&str, &str, &str, u64)] = &[
     ("semaphore::max", "load: relaxed", "o-release", 50),
     ("signal::read", "load: relaxed", "o-read", 20),
     ("wait_set::entry", "load: relaxed", "a-set-2w", 300),
+    ("packets::post: let (seen", "wide load: acquire", "packet-full-two", 20),
+    ("packets::post: let (seen", "wide load: relaxed", "packet-full-two", 20),
+    ("packets::take: if cell", "exchange: acq_rel", "packet-full-two", 20),
+    ("packets::take: if cell", "exchange: acquire", "packet-full-two", 20),
 ];
 
 /// A weakened order with which a program fails so rarely that no run can be expected to show it, or none has failed yet; and what
@@ -39,12 +43,12 @@ const UNSEEN: &[(&str, &str, &str)] = &[
         "O-closed: that the queue is closed is seen after the wait stands, or nobody ends it",
     ),
     (
-        "queues::ring_as",
+        "queues::ring_while",
         "exchange: acq_rel",
         "O-closed: the slots are looked at after the queue was closed, or a wait stands that nobody ends",
     ),
     (
-        "queues::ring_as",
+        "queues::ring_while",
         "exchange: release",
         "O-closed: the slots are looked at after the queue was closed, or a wait stands that nobody ends",
     ),
@@ -59,17 +63,22 @@ const UNSEEN: &[(&str, &str, &str)] = &[
         "what a thread has written before it posted is seen by the one that takes the packet; no program writes anything",
     ),
     (
-        "detached::keep",
+        "packets::take: let (seen",
+        "wide load: relaxed",
+        "I-detach-9: that the queue is still the taker's is seen after the packet, or one of the next owner is dropped",
+    ),
+    (
+        "detached::give_away: if slot",
         "exchange: acq_rel",
         "O-free: one of the two gives the slot back, or it is lost; no program counts slots",
     ),
     (
-        "detached::keep",
+        "detached::give_away: if slot",
         "exchange: acquire",
         "O-free: one of the two gives the slot back, or it is lost; no program counts slots",
     ),
     (
-        "detached::keep",
+        "detached::give_away: if slot",
         "exchange: release",
         "O-free: one of the two gives the slot back, or it is lost; no program counts slots",
     ),

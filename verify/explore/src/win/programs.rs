@@ -10,7 +10,9 @@ use ntux_win::planted::Bug;
 
 use super::machine::{check, free, ghost, on_behalf_of, set_ghost};
 
+mod keyed;
 mod pools;
+mod ports;
 
 /// How many numbers a program remembers.
 pub const GHOSTS: usize = 16;
@@ -50,11 +52,25 @@ pub const PLANTED: &[(Bug, &str)] = &[
     (Bug::ArmsSilently, "pool-waits"),
     (Bug::LeavesAtOnce, "pool-wait-unregistered"),
     (Bug::StaysArmed, "pool-group-wait"),
+    (Bug::LeavesPacket, "port-soon"),
+    (Bug::ClosesSilently, "port-closed"),
+    (Bug::ForgetsPartner, "keyed-soon"),
 ];
 
 /// Every program.
 pub fn all() -> Vec<Program> {
-    let groups = [calls(), locks(), conditions(), handles(), threads(), timers(), together(), pools::all()];
+    let groups = [
+        calls(),
+        locks(),
+        conditions(),
+        handles(),
+        threads(),
+        timers(),
+        together(),
+        pools::all(),
+        ports::all(),
+        keyed::all(),
+    ];
     groups.into_iter().flatten().collect()
 }
 

@@ -37,6 +37,7 @@ extern "C" {
 #define ERROR_NOT_OWNER            288u  /* the calling thread does not own the mutex */
 #define ERROR_TOO_MANY_POSTS       298u  /* the semaphore would exceed its maximum */
 #define ERROR_INVALID_ADDRESS      487u  /* memory that was not reserved, or not committed, by VirtualAlloc */
+#define ERROR_ABANDONED_WAIT_0     735u  /* the port was closed */
 #define ERROR_IO_PENDING           997u  /* done, but callbacks still run or are to come */
 #define ERROR_NOACCESS             998u
 #define ERROR_PRIVILEGE_NOT_HELD   1314u

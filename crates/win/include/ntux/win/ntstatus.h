@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * The status numbers of Windows' <ntstatus.h> that are about what this library does, each beside the error that says the same. No function
- * of this library returns one, but ported code compares results of waits with the first of them, and translates between the two.
+ * The status numbers of Windows' <ntstatus.h> that are about what this library does, each beside the error that says the same. Only the
+ * functions of <ntux/win/nt.h> return them, but ported code compares results of waits with the first, and translates between the two.
  */
 #ifndef NTUX_WIN_NTSTATUS_H
 #define NTUX_WIN_NTSTATUS_H
@@ -21,7 +21,7 @@ typedef LONG NTSTATUS;
 #define STATUS_WAIT_0           ((NTSTATUS)0x00000000) /* WAIT_OBJECT_0 */
 #endif
 #ifndef STATUS_ABANDONED_WAIT_0
-#define STATUS_ABANDONED_WAIT_0 ((NTSTATUS)0x00000080) /* WAIT_ABANDONED_0 */
+#define STATUS_ABANDONED_WAIT_0 ((NTSTATUS)0x00000080) /* WAIT_ABANDONED_0; ERROR_ABANDONED_WAIT_0 */
 #endif
 #ifndef STATUS_USER_APC
 #define STATUS_USER_APC         ((NTSTATUS)0x000000C0) /* WAIT_IO_COMPLETION */
@@ -43,6 +43,7 @@ typedef LONG NTSTATUS;
 #define STATUS_INVALID_PARAMETER        ((NTSTATUS)0xC000000D) /* ERROR_INVALID_PARAMETER */
 #define STATUS_NO_MEMORY                ((NTSTATUS)0xC0000017) /* ERROR_NOT_ENOUGH_MEMORY */
 #define STATUS_ACCESS_DENIED            ((NTSTATUS)0xC0000022) /* ERROR_ACCESS_DENIED */
+#define STATUS_OBJECT_TYPE_MISMATCH     ((NTSTATUS)0xC0000024) /* ERROR_INVALID_HANDLE, of another kind of object */
 #define STATUS_OBJECT_NAME_NOT_FOUND    ((NTSTATUS)0xC0000034) /* ERROR_FILE_NOT_FOUND */
 #define STATUS_OBJECT_NAME_COLLISION    ((NTSTATUS)0xC0000035) /* ERROR_ALREADY_EXISTS */
 #define STATUS_OBJECT_PATH_NOT_FOUND    ((NTSTATUS)0xC000003A) /* ERROR_PATH_NOT_FOUND */
@@ -50,6 +51,9 @@ typedef LONG NTSTATUS;
 #define STATUS_SEMAPHORE_LIMIT_EXCEEDED ((NTSTATUS)0xC0000047) /* ERROR_TOO_MANY_POSTS */
 #define STATUS_PRIVILEGE_NOT_HELD       ((NTSTATUS)0xC0000061) /* ERROR_PRIVILEGE_NOT_HELD */
 #define STATUS_NOT_SUPPORTED            ((NTSTATUS)0xC00000BB) /* ERROR_NOT_SUPPORTED */
+#define STATUS_INTERNAL_ERROR           ((NTSTATUS)0xC00000E5) /* ERROR_INTERNAL_ERROR */
+#define STATUS_INVALID_PARAMETER_1      ((NTSTATUS)0xC00000EF) /* ERROR_INVALID_PARAMETER, and so the next */
+#define STATUS_INVALID_PARAMETER_4      ((NTSTATUS)0xC00000F2)
 #define STATUS_TOO_MANY_THREADS         ((NTSTATUS)0xC0000129) /* ERROR_TOO_MANY_TCBS */
 #endif
 

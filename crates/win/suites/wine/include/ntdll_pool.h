@@ -8,8 +8,6 @@
 #include <unistd.h>
 
 typedef struct _TP_IO TP_IO;
-typedef struct { NTSTATUS Status; ULONG_PTR Information; } IO_STATUS_BLOCK;
-typedef struct { HANDLE hEvent; } OVERLAPPED;
 typedef VOID(CALLBACK *PTP_IO_CALLBACK)(TP_CALLBACK_INSTANCE *, void *, void *, IO_STATUS_BLOCK *, TP_IO *);
 typedef VOID(CALLBACK *PTP_WIN32_IO_CALLBACK)(TP_CALLBACK_INSTANCE *, void *, void *, ULONG, ULONG_PTR, TP_IO *);
 typedef struct { struct { SIZE_T SizeOfStackReserve, SizeOfStackCommit; } OptionalHeader; } IMAGE_NT_HEADERS;

@@ -5,10 +5,12 @@
 #define SUITE_WINDEF_H
 
 #define NTUX_WIN32_NAMES
+#include <ntux/win/nt.h>
 #include <ntux/win/ntstatus.h>
 #include <ntux/win/synchapi.h>
 #include <ntux/win/threadapi.h>
 #include <ntux/win/threadpool.h>
+#include <ntux/win/ioapiset.h>
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -90,6 +92,8 @@ static NTSTATUS suite_NtTestAlert(void)
     return STATUS_SUCCESS;
 }
 
+#include <ntdll_keyed.h>
+#include <ntdll_port.h>
 #include <ntdll_pool.h>
 
 static void *GetProcAddress(HMODULE module, const char *name)
