@@ -188,7 +188,9 @@ int ntux_arena_attach(int fd, ntux_arena **arena);
 int ntux_arena_fd(const ntux_arena *arena);
 
 /* Detaches an arena. No other thread may be using the pointer, and it must not be used again. Other processes and
- * other attachments keep the arena and its objects.
+ * other attachments keep the arena and its objects. Closes the queues, and ends the descriptors of objects, that this process
+ * has made with this pointer: what they have acquired and nobody has taken is lost. Queues that a child of fork has inherited
+ * stay its parent's.
  */
 int ntux_arena_detach(ntux_arena *arena);
 
@@ -640,8 +642,9 @@ int ntux_signal_and_wait(const ntux_arena *arena, ntux_object signal, ntux_objec
  *
  * A queue, and what is registered with it, belongs to the process that created it. Other processes signal the objects; to
  * them, and to a child of fork, the queue is none. When its process ends, however it ends, the queue ends, and its waits
- * acquire nothing more. A process that is to become another program (exec) closes its queues before: nobody else can tell
- * the two apart, and the waits stand until that program uses the arena, or ends.
+ * acquire nothing more. If the process has attached the arena several times, it may use the queue with each of the pointers;
+ * the queue is closed when that one is detached with which it was created. A process that is to become another program (exec)
+ * closes its queues before: nobody else can tell the two apart, and the waits stand until that program uses the arena, or ends.
  */
 
 /* The most packets that a queue has room for. */
@@ -757,12 +760,18 @@ int ntux_queue_cancel(const ntux_arena *arena, ntux_registration registration, u
  *
  * It is like a level that a call resets. It becomes readable when there may be something to take, and stays so until a call
  * has found nothing: that one, which returns -ETIMEDOUT, *arms* it again. It can be readable for nothing, and is never
- * unreadable for something. So a loop polls, then takes with a deadline of 0 until -ETIMEDOUT. With edges (EPOLLET) it must not
- * poll before that.
+ * unreadable for something, but for the second limit below. So a loop polls, then takes with a deadline of 0 until -ETIMEDOUT.
+ * With edges (EPOLLET) it must not poll before that.
  *
- * On Linux 6.7 and later it is a ring of io_uring, and needs no thread. A call that sleeps in the thread which armed it may then
- * be interrupted when it becomes readable: epoll_wait can fail with EINTR, as it does for a signal. Elsewhere, and where
- * io_uring is refused, a thread of ntux's sleeps for each descriptor. `ntux doctor` says which, and why.
+ * On Linux 6.7 and later it is a ring of io_uring, and needs no thread. Elsewhere, and where io_uring is refused, a thread of
+ * ntux's sleeps for each descriptor. `ntux doctor` says which, and why. A ring has two limits, which the thread has not
+ * (NTUX_WITHOUT=io_uring in the environment chooses the thread):
+ *
+ * - In a thread that has armed it, a call that sleeps can be interrupted: epoll_wait can fail with EINTR, as it does for a
+ *   signal. That happens when it becomes readable, when another thread arms it, and once more after it was closed. A call of
+ *   ntux_wait_any_or_poll that must sleep arms one, and closes it.
+ * - While the thread that armed it last cannot run, it does not become readable: while a debugger has stopped that thread and
+ *   not the others, or while it waits for a child of vfork. Whatever is there is taken by who looks (ntux_queue_get).
  */
 
 /* The descriptor of a queue: readable when ntux_queue_get with a deadline of 0 may return something. The first call makes it; it
@@ -780,9 +789,11 @@ int ntux_queue_cancel(const ntux_arena *arena, ntux_registration registration, u
  * Returns the descriptor.
  *
  * -EBADF    the queue was closed, or is none of this process
- * -EMFILE, -ENFILE  no descriptor;  -EAGAIN  no thread
+ * -ENOMEM   no memory;  -EMFILE, -ENFILE  no descriptor;  -EAGAIN  no thread
  *
- * ntux_queue_get may return -ENOMEM or -EAGAIN instead of -ETIMEDOUT if it cannot be armed.
+ * ntux_queue_get returns -ENOMEM or -EAGAIN instead of -ETIMEDOUT if it cannot be armed. After -EPERM and -ENOSYS it cannot be
+ * armed ever: a filter (seccomp) that was installed after it was made refuses io_uring. Then the program closes the queue and
+ * makes another one, for which a thread sleeps.
  */
 int ntux_queue_fd(const ntux_arena *arena, ntux_queue queue);
 
@@ -795,7 +806,7 @@ int ntux_queue_fd(const ntux_arena *arena, ntux_queue queue);
  *
  * -EBADF    the object was closed or never existed
  * -ESRCH    `owner` is 0
- * -ENOMEM   the arena has no waiter or no queue left: it takes one of each
+ * -ENOMEM   the arena has no waiter or no queue left: it takes one of each; or no memory
  * -EMFILE, -ENFILE  no descriptor;  -EAGAIN  no thread
  */
 int ntux_object_fd(const ntux_arena *arena, ntux_object object, uint32_t owner);
@@ -807,8 +818,10 @@ int ntux_object_fd(const ntux_arena *arena, ntux_object object, uint32_t owner);
  *
  * -EOWNERDEAD  acquired, but the mutex was abandoned
  * -ETIMEDOUT   it was not acquired; the descriptor is armed
- * -EBADF       `fd` is none of ntux_object_fd, or the object was closed since the last call
- * -ENOMEM      it cannot be waited for again now;  -EAGAIN  the descriptor cannot be armed
+ * -EBADF       `fd` is none of ntux_object_fd, or the object was closed. (That makes nobody look: the descriptor does not
+ *              become readable for it.)
+ * -ENOMEM      it cannot be waited for again now;  -EAGAIN, -EPERM, -ENOSYS  the descriptor cannot be armed: see
+ *              ntux_queue_fd
  *
  * Does not block.
  */
@@ -832,7 +845,8 @@ struct pollfd;
  *
  * Objects come first: if one is signaled, it is acquired, whatever the descriptors are.
  *
- * descriptors  as for poll: `fd` and `events` are read, `revents` is written: 0 everywhere unless their number is returned
+ * descriptors  as for poll: `fd` and `events` are read, `revents` is written: 0 everywhere unless their number is returned;
+ *              nothing is written if this pointer or `arena` is refused
  * descriptors_count  how many; 0 is allowed
  * alert     [optional] as for ntux_wait_any; then there are at most NTUX_WAIT_OBJECTS_MAX - 1 objects
  * the rest  as for ntux_wait_any
@@ -840,7 +854,7 @@ struct pollfd;
  * Returns 0 if an object was acquired, or the number of descriptors of which something was found.
  *
  * The errors of ntux_wait_any; -ENOMEM also if the arena has no queue left; -EMFILE, -ENFILE, -EAGAIN as for ntux_queue_fd;
- * -EINVAL also for more descriptors than the process may have open. A signal does not end it.
+ * -EINVAL also for as many descriptors as the process may have open, or more. A signal does not end it.
  *
  * A call that must sleep makes a queue and a descriptor for itself, which costs several system calls. A loop that waits again
  * and again uses ntux_queue_fd or ntux_object_fd. MsgWaitForMultipleObjects is of this kind.

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use ntux::{Arena, Capacity};
 
 use crate::boundary::{self, Place, Refusal, call, call_for_number};
-use crate::descriptor;
+use crate::opened;
 
 /// A name that is longer is none.
 const NAME_MAX: usize = 255;
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn ntux_arena_fd(arena: *const Arena) -> c_int {
 pub unsafe extern "C" fn ntux_arena_detach(arena: *mut Arena) -> c_int {
     call(|| {
         // SAFETY: the header asks for an attached arena.
-        descriptor::forget_all(unsafe { boundary::arena(arena)? });
+        opened::close_all(unsafe { boundary::arena(arena)? });
         // SAFETY: it came from `hand_out`, and the header forbids to use it again.
         drop(unsafe { Box::from_raw(arena) });
         Ok(())

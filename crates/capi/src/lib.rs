@@ -14,6 +14,7 @@ mod futex;
 mod mutex;
 mod names;
 mod object;
+mod opened;
 mod queue;
 mod request;
 mod semaphore;

@@ -7,7 +7,7 @@ use ntux::{Arena, Deadline, Error, Satisfied};
 use ntux_sync::{Delivered, Detached, Object, Queue, Registered, Registration, Wanted};
 
 use crate::boundary::{self, Place, Refusal, call, call_for_number};
-use crate::descriptor;
+use crate::opened;
 use crate::wait::{self, OBJECTS_MAX};
 
 /// The wait is for all objects, in one step.
@@ -33,7 +33,7 @@ impl From<Delivered> for Taken {
 }
 
 /// The queue with this number, if one can have it.
-pub fn named(queue: u64) -> Result<Queue, Refusal> {
+fn named(queue: u64) -> Result<Queue, Refusal> {
     Queue::from_bits(queue).ok_or(Error::NoSuchObject.into())
 }
 
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn ntux_queue_create(arena: *const Arena, queue: *mut u64)
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, place) = unsafe { (boundary::arena(arena)?, Place::required(queue)?) };
-        place.put(arena.core().queue_create()?.to_bits());
+        place.put(opened::list_queue(arena, ntux::Queue::create(arena)?));
         Ok(())
     })
 }
@@ -59,10 +59,9 @@ pub unsafe extern "C" fn ntux_queue_create(arena: *const Arena, queue: *mut u64)
 pub unsafe extern "C" fn ntux_queue_close(arena: *const Arena, queue: u64) -> c_int {
     call(|| {
         // SAFETY: the header asks for an attached arena.
-        let (arena, queue) = (unsafe { boundary::arena(arena)? }, named(queue)?);
-        arena.with_waiter(|arena, waiter| arena.queue_close(waiter, queue)).map_err(of_queue)?;
-        descriptor::forget(arena, queue);
-        Ok(())
+        let arena = unsafe { boundary::arena(arena)? };
+        let queue = opened::take_out_queue(arena, queue).ok_or(Error::NoSuchObject)?;
+        queue.close().map_err(of_queue)
     })
 }
 
@@ -142,17 +141,18 @@ pub unsafe extern "C" fn ntux_queue_get(
         }
         // SAFETY: the header asks for room for so many.
         let places = unsafe { boundary::room(delivered, room as usize)? };
-        let (queue, mut taken) = (named(queue)?, 0);
+        let (number, queue, mut taken) = (queue, named(queue)?, 0);
         for place in places {
             let until = if taken == 0 { deadline } else { Deadline::NOW };
             match arena.with_waiter(|arena, waiter| arena.collect(waiter, queue, until)) {
                 Ok(delivered) => *place = delivered.into(),
-                Err(error) if taken == 0 => {
-                    if error == Error::TimedOut {
-                        descriptor::arm(arena, queue)?;
-                    }
-                    return Err(of_queue(error));
+                Err(Error::TimedOut) if taken == 0 => {
+                    opened::queue(arena, number)
+                        .map_or(Ok(()), |queue| queue.arm(Deadline::Never))
+                        .map_err(of_queue)?;
+                    return Err(Error::TimedOut.into());
                 }
+                Err(error) if taken == 0 => return Err(of_queue(error)),
                 // An error comes back when there is nothing to lose.
                 Err(_) => break,
             }

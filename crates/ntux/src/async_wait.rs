@@ -88,7 +88,7 @@ enum State {
 enum Ended {
     /// It takes nothing any more, and has taken this.
     With(Option<Satisfied>),
-    /// The reactor's thread has its result, and will grant it at once.
+    /// The reactor's thread has its result, and will grant it at once; or it will say that it has none.
     OnItsWay,
 }
 
@@ -161,18 +161,36 @@ impl AsyncWait {
     fn end(&mut self) -> Result<Ended> {
         let State::Registered { key, registration, lineage } = self.state else { return Ok(Ended::With(None)) };
         let reactor = self.reactor_of(lineage)?;
-        let acquired = match reactor.granted(key) {
-            Some(result) => Some(result?),
-            None => match self.arena.with_waiter(|arena, waiter| arena.cancel(waiter, registration)) {
-                Ok(acquired) => {
+        let ended = match reactor.granted(key) {
+            Some(result) => result.map(Some),
+            None => match self.cancel_in_core(reactor.queue, key, registration) {
+                Ok(Ended::OnItsWay) => return Ok(Ended::OnItsWay),
+                Ok(Ended::With(acquired)) => {
                     reactor.forget(key);
-                    acquired
+                    Ok(acquired)
                 }
-                Err(_) => return Ok(Ended::OnItsWay),
+                Err(error) => {
+                    reactor.forget(key);
+                    Err(error)
+                }
             },
         };
         self.state = State::Over;
-        Ok(Ended::With(acquired))
+        ended.map(Ended::With)
+    }
+
+    /// Errors: `Corrupt`.
+    fn cancel_in_core(&self, queue: ntux_sync::Queue, key: u64, registration: Registration) -> Result<Ended> {
+        self.arena.with_waiter(|arena, waiter| match arena.cancel(waiter, registration) {
+            Ok(acquired) => Ok(Ended::With(acquired)),
+            // I-reactor-6
+            Err(Error::NoSuchObject) => match arena.post(waiter, queue, key) {
+                // Exhausted: there are packets for the thread to take, so it takes results.
+                Ok(()) | Err(Error::Exhausted) => Ok(Ended::OnItsWay),
+                Err(_) => Err(Error::Corrupt),
+            },
+            Err(_) => Err(Error::Corrupt),
+        })
     }
 
     /// The thread gives back what it is about to grant; or it has granted it.

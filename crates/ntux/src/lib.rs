@@ -64,7 +64,7 @@
 
 mod arena;
 mod async_wait;
-pub mod descriptor;
+mod descriptor;
 mod event;
 mod hand_over;
 mod handle;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ntux_sync::{Deadline, Registered, Registration, Satisfied};
 
-use crate::{Arena, DetachedWait, Object, Queue, Result};
+use crate::{Arena, DetachedWait, Error, Object, Queue, Result};
 
 /// One object in `poll`, `epoll`, `kqueue` or io_uring: the descriptor becomes readable as soon as the object was *acquired* for it.
 ///
@@ -78,7 +78,8 @@ impl ObjectFd {
     /// # Errors
     ///
     /// Nothing was taken: [`Error::TimedOut`](crate::Error::TimedOut) if it was not acquired, and then the descriptor is armed; [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was
-    /// closed since the last call; [`Error::Exhausted`](crate::Error::Exhausted), [`Error::Os`](crate::Error::Os) if it cannot be waited for again now; [`Error::Invalid`](crate::Error::Invalid) in a forked child.
+    /// closed (that makes nobody look: the descriptor does not become readable for it); [`Error::Exhausted`](crate::Error::Exhausted), [`Error::Os`](crate::Error::Os) if it cannot be waited for
+    /// again now, or cannot be armed ([`Queue::next`]); [`Error::Invalid`](crate::Error::Invalid) in a forked child.
     ///
     /// Any thread; not in a signal handler.
     pub fn take(&self) -> Result<Satisfied> {
@@ -95,16 +96,26 @@ impl ObjectFd {
                     Registered::Satisfied(satisfied) => return Ok(satisfied),
                     Registered::Waits(registration) => *state = State::Waits(registration),
                 },
-                State::Waits(_) => {
-                    let delivered = self.queue.next(Deadline::NOW)?;
-                    // Otherwise it is the packet of `create`.
-                    if delivered.registration.is_some() {
+                State::Waits(registration) => match self.queue.next(Deadline::NOW) {
+                    // The packet of `create`.
+                    Ok(delivered) if delivered.registration.is_none() => {}
+                    Ok(delivered) => {
                         *state = State::Taken;
                         return Ok(delivered.satisfied);
                     }
-                }
+                    Err(Error::TimedOut) if self.is_object_closed() => {
+                        let acquired = self.queue.cancel(registration)?;
+                        *state = State::Taken;
+                        return acquired.ok_or(Error::NoSuchObject);
+                    }
+                    Err(error) => return Err(error),
+                },
             }
         }
+    }
+
+    fn is_object_closed(&self) -> bool {
+        self.queue.arena().core().kind(self.object.in_core()) == Err(Error::NoSuchObject)
     }
 
     /// Ends it. Returns what was acquired, and nobody has taken; none if the object was not acquired, and is not any more.

@@ -4,10 +4,10 @@
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, OnceLock};
 
-use ntux_platform::wake_descriptor::WakeDescriptor;
 use ntux_sync::{Deadline, Delivered, Detached, Registered, Registration};
 
-use crate::{Arena, Error, Object, Result, Satisfied, Wait, descriptor};
+use crate::descriptor::QueueFd;
+use crate::{Arena, Error, Object, Result, Satisfied, Wait};
 
 /// A queue of this process. A wait is *registered* and goes on without its thread; what it was satisfied with is delivered to the queue,
 /// where any thread of the process takes it, together with *packets* that its threads have posted.
@@ -54,7 +54,7 @@ pub struct Queue {
 struct Open {
     arena: Arena,
     queue: ntux_sync::Queue,
-    descriptor: OnceLock<WakeDescriptor>,
+    descriptor: OnceLock<QueueFd>,
 }
 
 impl Drop for Open {
@@ -177,7 +177,9 @@ impl Queue {
     /// # Errors
     ///
     /// Nothing was taken: [`Error::TimedOut`] when the deadline passed;
-    /// [`Error::Invalid`] if it was closed, also while the thread slept, and in a forked child.
+    /// [`Error::Invalid`] if it was closed, also while the thread slept, and in a forked child. If [`Queue::fd`] cannot be armed,
+    /// [`Error::Exhausted`] or [`Error::Os`] instead of `TimedOut`; with `EPERM` or `ENOSYS` if a filter was installed after the
+    /// descriptor was made, and refuses io_uring: then that is of no use any more, but that of a new queue is.
     ///
     /// Any thread; not in a signal handler. `NtRemoveIoCompletion`.
     pub fn next(&self, deadline: Deadline) -> Result<Delivered> {
@@ -186,22 +188,36 @@ impl Queue {
 
     /// If nothing was taken, the descriptor becomes readable at this time, too.
     pub(crate) fn next_or_arm(&self, deadline: Deadline, until: Deadline) -> Result<Delivered> {
-        let taken = self.perform(|arena, waiter, queue| arena.collect(waiter, queue, deadline));
-        if taken == Err(Error::TimedOut)
-            && let Some(descriptor) = self.open.descriptor.get()
-        {
-            descriptor::arm(&self.open.arena, self.open.queue, descriptor, until)?;
+        let taken = self.collect(deadline);
+        if taken == Err(Error::TimedOut) {
+            self.arm(until)?;
         }
         taken
     }
 
+    fn collect(&self, deadline: Deadline) -> Result<Delivered> {
+        self.perform(|arena, waiter, queue| arena.collect(waiter, queue, deadline))
+    }
+
+    /// Arms the descriptor, if there is one: for who has just found nothing in the queue. For other faces, which collect by themselves.
+    ///
+    /// # Errors
+    ///
+    /// What [`Queue::next`] returns if it cannot be armed.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn arm(&self, until: Deadline) -> Result<()> {
+        self.open.descriptor.get().map_or(Ok(()), |descriptor| descriptor.arm(until))
+    }
+
     /// The queue's descriptor, for `poll`, `epoll`, `kqueue` or io_uring: readable when something may be in the queue. It is made by the first call,
-    /// and open as long as the handle is, also after [`Queue::close`], which makes it readable.
+    /// and open as long as a clone of the handle is, also after [`Queue::close`], which makes it readable.
     ///
     /// *It is like a level, which a call resets.* It becomes readable when something is delivered or posted, or a timer is due for which a wait
     /// stands, and stays so until [`Queue::next`] returns [`Error::TimedOut`]: that call *arms* it again. So a loop polls, and takes with
     /// [`Deadline::NOW`] until nothing is left. (What [`Queue::next_batch`] takes does not arm it; nor does a batch that is not full.) Used with
-    /// edges (`EPOLLET`), the loop must not poll before that. It can be readable for nothing.
+    /// edges (`EPOLLET`), the loop must not poll before that. It can be readable for nothing, and is never unreadable for something, but for the
+    /// limit below.
     ///
     /// Nobody reads it or closes it, and nothing can be read. A duplicate is as good. In a forked child it means nothing; it is close-on-exec.
     ///
@@ -221,20 +237,30 @@ impl Queue {
     /// ```
     ///
     /// It counts as one thread that sleeps in [`Queue::next`]: a queue that has both may tell only one of them of a result, and that one should
-    /// look soon. On Linux 6.7 and later it is a ring of io_uring, and a call that sleeps in the thread which armed it may be interrupted
-    /// (`epoll_wait` fails with `EINTR`, as for a signal). Elsewhere a thread of ntux's sleeps for it. `ntux doctor` says which.
+    /// look soon. On Linux 6.7 and later it is a ring of io_uring. Elsewhere a thread of ntux's sleeps for it; `ntux doctor` says which, and
+    /// `NTUX_WITHOUT=io_uring` chooses the thread, which has not the two limits of a ring:
+    ///
+    /// * In a thread that has armed it, a call that sleeps may be interrupted (`epoll_wait` fails with `EINTR`, as for a signal): when it
+    ///   becomes readable, when another thread arms it, and once more after it was closed.
+    /// * While the thread that armed it last cannot run, it does not become readable: while a debugger has stopped that thread alone, or while it
+    ///   waits for a child of `vfork`.
     ///
     /// # Errors
     ///
     /// [`Error::Os`] if the process has no more descriptors, or no thread can start; [`Error::Exhausted`] without memory;
-    /// [`Error::Invalid`] if the queue was closed, and in a forked child.
+    /// [`Error::Invalid`] if the queue was closed before the first call, and in a forked child.
     ///
     /// Any thread; not in a signal handler.
     pub fn fd(&self) -> Result<BorrowedFd<'_>> {
+        self.fd_until(Deadline::Never)
+    }
+
+    /// Does what [`Queue::fd`] does. The first call arms it until then.
+    pub(crate) fn fd_until(&self, until: Deadline) -> Result<BorrowedFd<'_>> {
         let open = &self.open;
         if open.descriptor.get().is_none() {
             // If another thread is faster, this one goes.
-            let _ = open.descriptor.set(descriptor::new(&open.arena, open.queue)?);
+            let _ = open.descriptor.set(QueueFd::new(&open.arena, open.queue, until)?);
         }
         let descriptor = open.descriptor.get().filter(|descriptor| descriptor.is_ours()).ok_or(Error::Invalid)?;
         Ok(descriptor.fd())
@@ -268,7 +294,7 @@ impl Queue {
         batch.push(self.next(deadline)?);
         for taken in 1..most {
             // Another error than that nothing is there will come back, when there is nothing to lose.
-            let Ok(delivered) = self.next(Deadline::NOW) else { return Ok(taken) };
+            let Ok(delivered) = self.collect(Deadline::NOW) else { return Ok(taken) };
             batch.push(delivered);
         }
         Ok(most)
@@ -325,9 +351,21 @@ impl Queue {
         self.perform(|arena, waiter, queue| arena.queue_close(waiter, queue))
     }
 
+    /// Returns true if [`Queue::fd`] has made one.
+    pub(crate) fn has_fd(&self) -> bool {
+        self.open.descriptor.get().is_some()
+    }
+
     /// What [`Queue::fd`] has made before.
     pub(crate) fn made_fd(&self) -> BorrowedFd<'_> {
         self.open.descriptor.get().expect("its creator has called `fd`").fd()
+    }
+
+    /// The core's queue: for faces that keep queues by number.
+    ///
+    /// Any thread, also in a signal handler.
+    pub fn core(&self) -> ntux_sync::Queue {
+        self.open.queue
     }
 
     /// The arena of its objects.

@@ -27,6 +27,7 @@
 //! | leave | `Pending` | `Left` | the drop, if the core has neither |
 //! | give back | `Left` | none | the thread |
 //! | fail | `Pending` | `Granted`, an error | the thread, if it can collect no more |
+//! | miss | `Pending`, `Left` | `Granted`, an error; none | the thread, which has met a packet with that key |
 //!
 //! # Invariants
 //! * I-reactor-1: a result is collected once, or cancelled once (I-detach-5), so it is returned by a poll once, or given back once.
@@ -34,9 +35,12 @@
 //! * I-reactor-3: keys are numbers, which other processes could change in shared memory: they are looked up, and an index that comes
 //!   back is checked. Rubbish there wakes the wrong task, and harms nothing else.
 //! * I-reactor-4: nobody unmaps the arena while the thread may look into it. The thread sleeps without a share in the attachment, else
-//!   that would never end. A thread that drops the last share closes the queue first, and waits until the reactor's thread has ended.
+//!   that would never end. A thread that drops the last share closes the queue first, and waits until the reactor's thread has ended. If the
+//!   memory makes no sense, and the queue cannot be closed, the thread sleeps on, and the arena stays mapped until the process ends.
 //! * I-reactor-5: the thread calls wakers only while it has a share in the attachment. So a thread that waits for its end does not wait
 //!   for foreign code. If its own share turns out to be the last one, the thread ends the attachment itself, and returns.
+//! * I-reactor-6: who cannot cancel a wait, because its result was taken, posts a packet with its key. The thread takes that after it has
+//!   granted the result. If there was none, as the memory makes no sense, it ends the wait with an error.
 //!
 //! # Fork
 //! A child has no such thread, and a copy of the table, which another thread of its parent may have been changing. So a reactor belongs to
@@ -165,6 +169,28 @@ impl Reactor {
 
     /// Grants a wait its result, and wakes its task.
     pub(crate) fn deliver(&self, arena: &ntux_sync::Arena, waiter: &Waiter, delivered: Delivered) {
+        match delivered.registration {
+            Some(_) => self.grant(arena, waiter, delivered),
+            None => self.miss(delivered.key),
+        }
+    }
+
+    /// What is still waited for here has no result that is on its way (I-reactor-6).
+    fn miss(&self, key: u64) {
+        let before = {
+            let mut waits = self.lock();
+            match waits.stages.get_mut(&key) {
+                Some(stage @ Stage::Pending(_)) => Some(mem::replace(stage, Stage::Granted(Err(Error::Corrupt)))),
+                Some(Stage::Left(_)) => waits.stages.remove(&key),
+                Some(Stage::Granted(_)) | None => None,
+            }
+        };
+        if let Some(Stage::Pending(waker)) = before {
+            wake(waker);
+        }
+    }
+
+    fn grant(&self, arena: &ntux_sync::Arena, waiter: &Waiter, delivered: Delivered) {
         let before = {
             let mut waits = self.lock();
             match waits.stages.get_mut(&delivered.key) {
@@ -204,6 +230,12 @@ impl Reactor {
         self.lock().thread = Some(thread::spawn(|| {}));
     }
 
+    /// Nobody waits, and nothing is to be given back.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lock().stages.is_empty()
+    }
+
     /// What the thread does.
     fn run(&self, lent: Lent, attached: Weak<Attached>) {
         // SAFETY: I-reactor-4: not dropped before this function has returned, but by itself.
@@ -225,6 +257,8 @@ impl Reactor {
                 // Closed, or the memory makes no sense.
                 Err(error) => {
                     arena().retire(&waiter);
+                    // I-reactor-5. None: somebody else has dropped the last share, and waits for this thread.
+                    let Some(_share) = attached.upgrade() else { return };
                     return self.fail(error);
                 }
             }
@@ -285,28 +319,31 @@ impl Place {
         }
     }
 
-    /// Ends the reactor of this process: returns once its thread has. The attachment is about to end (I-reactor-4).
-    pub(crate) fn end(&mut self, arena: &ntux_sync::Arena) {
+    /// Ends the reactor of this process: returns once its thread has. The attachment is about to end. Returns false if the thread goes on, so
+    /// that the arena must stay mapped (I-reactor-4).
+    pub(crate) fn end(&mut self, arena: &ntux_sync::Arena) -> bool {
         if self.get().is_none() {
-            return;
+            return true;
         }
         // SAFETY: of this process, so a box that `make` has leaked; nobody else has the place.
         let reactor =
             unsafe { Box::from_raw(ptr::with_exposed_provenance_mut::<Arc<Reactor>>(self.0.load() as usize)) };
         self.0.store(0);
-        close(arena, &reactor);
         let thread = reactor.lock().thread.take();
-        if let Some(thread) = thread {
+        let is_closed = close(arena, &reactor);
+        let Some(thread) = thread else { return true };
+        if is_closed {
             // It has caught what its wakers have panicked with.
             let _ = thread.join();
         }
+        is_closed
     }
 }
 
-/// Closes a reactor's queue: its thread returns.
-fn close(arena: &ntux_sync::Arena, reactor: &Reactor) {
+/// Closes a reactor's queue: its thread returns. Returns false if the memory makes no sense.
+fn close(arena: &ntux_sync::Arena, reactor: &Reactor) -> bool {
     let waiter = arena.waiter();
-    // Refused if the memory makes no sense.
-    let _ = arena.queue_close(&waiter, reactor.queue);
+    let closed = arena.queue_close(&waiter, reactor.queue);
     arena.retire(&waiter);
+    closed.is_ok()
 }

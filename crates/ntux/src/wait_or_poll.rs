@@ -46,13 +46,14 @@ impl Arena {
     /// # Errors
     ///
     /// Nothing was acquired: those of [`Arena::wait_any`], also [`Error::Invalid`] for 64 objects and an alert; those of
-    /// [`Queue::create`] and [`Queue::fd`]; [`Error::Os`] if `poll` refuses. A signal does not end it.
+    /// [`Queue::create`] and [`Queue::fd`]; [`Error::Os`] if `poll` refuses, also with `EINVAL` for as many descriptors as the process may have
+    /// open, or more. A signal does not end it.
     ///
     /// Any thread; not in a signal handler. `MsgWaitForMultipleObjects` is of this kind.
     pub fn wait_any_or_poll(&self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
         match now(self, objects, descriptors, wait)? {
             Some(ready) => Ok(ready),
-            None => WaitOrPoll::create(self)?.sleep(objects, descriptors, wait),
+            None => WaitOrPoll { queue: Queue::create(self)? }.sleep(objects, descriptors, wait),
         }
     }
 }
@@ -60,6 +61,10 @@ impl Arena {
 /// What ends the wait at once. None if it has to sleep.
 fn now(arena: &Arena, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Option<Ready>> {
     descriptors.iter_mut().for_each(|polled| polled.found = 0);
+    // A call that must sleep registers one wait for all of them.
+    if objects.len() + usize::from(wait.alert.is_some()) > ntux_sync::WAIT_MAX {
+        return Err(Error::Invalid);
+    }
     match arena.wait_any(objects, wait.until(Deadline::NOW)) {
         Err(Error::TimedOut) => {}
         ended => return ended.map(Ready::Object).map(Some),
@@ -136,15 +141,12 @@ impl WaitOrPoll {
     fn sleep(&mut self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
         // The alert is looked at after the objects, as the last of them.
         let listed: Vec<Object> = objects.iter().copied().chain(wait.alert).collect();
-        let own = Polled::new(self.queue.fd()?.as_raw_fd(), Polled::READABLE);
-        let mut polled: Vec<Polled> = std::iter::once(own).chain(descriptors.iter().copied()).collect();
         match self.queue.register_any(&listed, DetachedWait::by(wait.owner))? {
             Registered::Satisfied(satisfied) => Ok(Ready::Object(satisfied)),
             Registered::Waits(registration) => {
                 let either = Either { queue: &self.queue, registration, deadline: wait.deadline };
-                let ended = either.wait(&mut polled);
+                let ended = either.wait(descriptors);
                 if let Ok(Ready::Descriptors(_)) = ended {
-                    descriptors.copy_from_slice(&polled[1..]);
                     self.forget_deadline(wait.deadline);
                 }
                 ended
@@ -161,24 +163,40 @@ struct Either<'a> {
 }
 
 impl Either<'_> {
-    /// The first of these is that of the queue.
-    fn wait(&self, polled: &mut [Polled]) -> Result<Ready> {
+    fn wait(&self, descriptors: &mut [Polled]) -> Result<Ready> {
+        // One that is made is armed.
+        let mut is_armed = !self.queue.has_fd();
+        let own = match self.queue.fd_until(self.deadline) {
+            Ok(fd) => Polled::new(fd.as_raw_fd(), Polled::READABLE),
+            Err(error) => return self.end(Err(error)),
+        };
+        let mut polled: Vec<Polled> = std::iter::once(own).chain(descriptors.iter().copied()).collect();
         loop {
-            match self.queue.next_or_arm(Deadline::NOW, self.deadline) {
-                Ok(delivered) => return Ok(Ready::Object(delivered.satisfied)),
-                Err(Error::TimedOut) if self.deadline.passed() => return self.end(Err(Error::TimedOut)),
-                Err(Error::TimedOut) => {}
-                Err(error) => return self.end(Err(error)),
-            }
-            match look(polled, Patience::Endless) {
-                Ok(ready) => {
-                    let others = ready - usize::from(polled[0].found != 0);
-                    if others > 0 {
-                        return self.end(Ok(Ready::Descriptors(others)));
+            match self.poll(&mut polled, is_armed) {
+                Some(ended) => {
+                    if let Ok(Ready::Descriptors(_)) = ended {
+                        descriptors.copy_from_slice(&polled[1..]);
                     }
+                    return ended;
                 }
-                Err(error) => return self.end(Err(error)),
+                None => is_armed = false,
             }
+        }
+    }
+
+    /// Sleeps once. The first of these is that of the queue. None if nothing has happened.
+    fn poll(&self, polled: &mut [Polled], is_armed: bool) -> Option<Result<Ready>> {
+        if !is_armed {
+            match self.queue.next_or_arm(Deadline::NOW, self.deadline) {
+                Ok(delivered) => return Some(Ok(Ready::Object(delivered.satisfied))),
+                Err(Error::TimedOut) if !self.deadline.passed() => {}
+                Err(error) => return Some(self.end(Err(error))),
+            }
+        }
+        match look(polled, Patience::Endless).map(|ready| ready - usize::from(polled[0].found != 0)) {
+            Ok(0) => None,
+            Ok(others) => Some(self.end(Ok(Ready::Descriptors(others)))),
+            Err(error) => Some(self.end(Err(error))),
         }
     }
 

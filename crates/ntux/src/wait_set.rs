@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
 
+use ntux_platform::liveness::lineage;
 use ntux_sync::{Deadline, Registered, Registration, Satisfied};
 
 use crate::{Arena, DetachedWait, Error, Object, Queue, Result};
@@ -39,8 +40,10 @@ use crate::{Arena, DetachedWait, Error, Object, Queue, Result};
 /// mutex owned.
 ///
 /// A set needs one of the arena's waiters for each object ([`Capacity::waiters`](crate::Capacity::waiters)). It is for one thread at a time:
-/// others signal its objects. Threads that share the work take it from a [`Queue`]. In a forked child all its functions fail.
+/// others signal its objects. Threads that share the work take it from a [`Queue`]. A forked child has no part in it: what the set had
+/// acquired is the parent's, and there all its functions fail, but [`WaitSet::len`] and [`WaitSet::is_empty`].
 pub struct WaitSet {
+    lineage: u64,
     queue: Queue,
     members: HashMap<u64, Member>,
     /// Keys of what was acquired, in the order in which it is returned.
@@ -84,7 +87,12 @@ impl WaitSet {
     pub fn create(arena: &Arena) -> Result<WaitSet> {
         let queue = Queue::create(arena)?;
         let (round, next_round) = (VecDeque::new(), VecDeque::new());
-        Ok(WaitSet { queue, members: HashMap::new(), round, next_round, returned: None })
+        Ok(WaitSet { lineage: lineage(), queue, members: HashMap::new(), round, next_round, returned: None })
+    }
+
+    /// Errors: `Invalid` in a forked child, also for what needs no call of the core.
+    fn ours(&self) -> Result<()> {
+        if self.lineage == lineage() { Ok(()) } else { Err(Error::Invalid) }
     }
 
     /// Adds an object, which may have been signaled before. `key` is any number that no other object of the set has; `owner` acquires the
@@ -97,6 +105,7 @@ impl WaitSet {
     ///
     /// Any thread; not in a signal handler.
     pub fn add(&mut self, key: u64, object: Object, owner: u32) -> Result<()> {
+        self.ours()?;
         let Entry::Vacant(place) = self.members.entry(key) else { return Err(Error::Invalid) };
         let state = begin(&self.queue, key, object, owner)?;
         if let State::Acquired(_) = state {
@@ -114,6 +123,7 @@ impl WaitSet {
     ///
     /// Any thread; not in a signal handler.
     pub fn remove(&mut self, key: u64) -> Result<Option<Acquired>> {
+        self.ours()?;
         let member = self.members.get(&key).ok_or(Error::NoSuchObject)?;
         let satisfied = match member.state {
             State::Waits(registration) => self.queue.cancel(registration)?,
@@ -138,6 +148,7 @@ impl WaitSet {
     ///
     /// Any thread; not in a signal handler.
     pub fn next(&mut self, deadline: Deadline) -> Result<Acquired> {
+        self.ours()?;
         self.begin_again()?;
         if self.round.is_empty() {
             self.begin_round(deadline)?;
@@ -196,7 +207,7 @@ impl WaitSet {
         }
     }
 
-    /// Ends the set. Returns what it has acquired, and not returned yet.
+    /// Ends the set. Returns what it has acquired, and not returned yet; nothing in a forked child.
     ///
     /// ```
     /// use ntux::{Acquired, Arena, Capacity, Event, Reset, WaitSet};

@@ -7,6 +7,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomPinned;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -34,7 +35,7 @@ impl Last {
 
 /// An attachment of an arena, the waiters that threads have in it, and what serves its asynchronous waits.
 pub(crate) struct Attached {
-    arena: Arena,
+    arena: ManuallyDrop<Arena>,
     waiters: Arc<Waiters>,
     pub(crate) reactor: reactor::Place,
     /// The reactor's thread may look into the arena while this is being dropped: a `&mut` of it is not the only way to it.
@@ -59,7 +60,7 @@ impl Attached {
     pub(crate) fn new(arena: Arena) -> Attached {
         let waiters = Waiters { lineage: liveness::lineage(), list: Mutex::default() };
         let reactor = reactor::Place::default();
-        Attached { arena, waiters: Arc::new(waiters), reactor, _shared: PhantomPinned }
+        Attached { arena: ManuallyDrop::new(arena), waiters: Arc::new(waiters), reactor, _shared: PhantomPinned }
     }
 }
 
@@ -75,12 +76,17 @@ impl Deref for Attached {
 impl Drop for Attached {
     /// Threads that continue to live keep their places, so the slots of these in the arena are returned here.
     fn drop(&mut self) {
-        self.reactor.end(&self.arena);
-        let Some(mut list) = self.waiters.lock() else { return };
-        for Registered(waiter) in list.drain(..) {
-            // SAFETY: its place takes it from the list, under this lock, before it goes; nobody else uses it
-            // (`Registered`).
-            self.arena.retire(unsafe { &*waiter });
+        let is_alone = self.reactor.end(&self.arena);
+        if let Some(mut list) = self.waiters.lock() {
+            for Registered(waiter) in list.drain(..) {
+                // SAFETY: its place takes it from the list, under this lock, before it goes; nobody else uses it
+                // (`Registered`).
+                self.arena.retire(unsafe { &*waiter });
+            }
+        }
+        if is_alone {
+            // SAFETY: dropped once, here.
+            unsafe { ManuallyDrop::drop(&mut self.arena) };
         }
     }
 }

@@ -2,9 +2,12 @@
 //! Queues and objects as descriptors, and descriptors in waits: by each mechanism. The tests run once more in a process without io_uring.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test is no part of the model")]
 
+mod drained;
+#[path = "../../platform/tests/readable/readable.rs"]
+mod readable;
+
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::process::Command;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
@@ -14,33 +17,11 @@ use ntux::{
     Registered, Reset, Semaphore, Timer, Wait, WaitOrPoll, within,
 };
 
-const LONG_MS: i32 = 60_000;
+use drained::drain;
+use readable::{LONG_MS, becomes_readable, settles};
 
 fn arena() -> Arena {
     Arena::create(Capacity { objects: 64, waiters: 64 }).unwrap()
-}
-
-/// Returns false if nothing happens for this long.
-fn becomes_readable(fd: BorrowedFd<'_>, within_ms: i32) -> bool {
-    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    loop {
-        // SAFETY: one entry, which outlives the call.
-        match unsafe { libc::poll(&mut polled, 1, within_ms) } {
-            -1 => assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EINTR)),
-            ready => return ready == 1,
-        }
-    }
-}
-
-/// It may be readable for nothing, but not for ever: who looks finds nothing, and that arms it.
-fn settles(fd: BorrowedFd<'_>, look: impl Fn()) {
-    for _ in 0..1000 {
-        if !becomes_readable(fd, 20) {
-            return;
-        }
-        look();
-    }
-    panic!("it is always readable");
 }
 
 fn is_empty(queue: &Queue) {
@@ -54,20 +35,6 @@ fn is_not_acquired(fd: &ObjectFd) {
 fn detach(queue: &Queue, event: &Event, key: u64) {
     let registered = queue.register_any(&[event.object()], DetachedWait::by(1).key(key)).unwrap();
     assert!(matches!(registered, Registered::Waits(_)));
-}
-
-/// Takes until nothing is left, as an event loop does.
-fn drain(queue: &Queue) -> Vec<u64> {
-    let mut keys = Vec::new();
-    loop {
-        match queue.next(Deadline::NOW) {
-            Ok(delivered) => keys.push(delivered.key),
-            Err(error) => {
-                assert_eq!(error, Error::TimedOut);
-                return keys;
-            }
-        }
-    }
 }
 
 #[test]
@@ -89,6 +56,32 @@ fn a_queue_is_readable_from_a_delivery_until_nothing_is_left() {
     queue.post(7).unwrap();
     assert!(becomes_readable(fd, LONG_MS));
     assert_eq!(drain(&queue), [7]);
+}
+
+#[test]
+fn a_duplicate_is_as_good() {
+    let queue = Queue::create(&arena()).unwrap();
+    let fd = queue.fd().unwrap().try_clone_to_owned().unwrap();
+    for round in 0..3 {
+        settles(fd.as_fd(), || is_empty(&queue));
+        queue.post(round).unwrap();
+        assert!(becomes_readable(fd.as_fd(), LONG_MS));
+        assert_eq!(drain(&queue), [round]);
+    }
+}
+
+#[test]
+fn a_batch_that_is_not_full_does_not_arm() {
+    let queue = Queue::create(&arena()).unwrap();
+    let fd = queue.fd().unwrap();
+    settles(fd, || is_empty(&queue));
+    queue.post(1).unwrap();
+    assert!(becomes_readable(fd, LONG_MS));
+    let mut batch = Vec::new();
+    assert_eq!(queue.next_batch(&mut batch, 3, Deadline::NOW), Ok(1));
+    assert!(becomes_readable(fd, 0), "it was not armed");
+    assert_eq!(queue.next_batch(&mut batch, 3, Deadline::NOW), Err(Error::TimedOut));
+    settles(fd, || is_empty(&queue));
 }
 
 #[test]
@@ -200,6 +193,7 @@ fn a_closed_queue_is_readable_and_says_so() {
     queue.clone().close().unwrap();
     assert!(becomes_readable(fd, LONG_MS));
     assert_eq!(queue.next(Deadline::NOW), Err(Error::Invalid));
+    assert!(queue.fd().is_ok(), "it was made before");
     let never_made = Queue::create(&arena()).unwrap();
     never_made.close().unwrap();
     assert!(matches!(never_made.fd(), Err(Error::Invalid)));
@@ -288,6 +282,26 @@ fn a_mutex_is_the_callers_between_a_take_and_the_next() {
     assert!(becomes_readable(fd.as_fd(), LONG_MS));
     assert!(fd.take().unwrap().abandoned);
     mutex.unlock(8).unwrap();
+    assert_eq!(fd.close(), Ok(None));
+}
+
+/// Nobody will signal it: who looks is told.
+#[test]
+fn an_object_that_was_closed_is_none() {
+    let arena = arena();
+    let event = Event::create(&arena, Reset::Auto, false).unwrap();
+    let fd = ObjectFd::create(&arena, event.object(), 1).unwrap();
+    is_not_acquired(&fd);
+    event.set().unwrap();
+    arena.close(event.object()).unwrap();
+    assert!(fd.take().is_ok(), "it was acquired before");
+    assert_eq!(fd.take(), Err(Error::NoSuchObject));
+    let other = Event::create(&arena, Reset::Auto, false).unwrap();
+    let fd = ObjectFd::create(&arena, other.object(), 1).unwrap();
+    is_not_acquired(&fd);
+    arena.close(other.object()).unwrap();
+    assert_eq!(fd.take(), Err(Error::NoSuchObject));
+    assert_eq!(fd.take(), Err(Error::NoSuchObject));
     assert_eq!(fd.close(), Ok(None));
 }
 
@@ -385,6 +399,11 @@ fn an_alert_comes_after_the_objects_and_the_refusals_are_those_of_a_wait() {
     let closed = event.object();
     drop(event);
     assert_eq!(arena.wait_any_or_poll(&[closed], &mut polled, Wait::by(1)), Err(Error::NoSuchObject));
+    // Refused also if one is signaled: then the call need not sleep.
+    let signaled = Event::create(&arena, Reset::Manual, true).unwrap();
+    let many = [signaled.object(); 64];
+    assert!(matches!(arena.wait_any_or_poll(&many, &mut polled, Wait::by(1)), Ok(Ready::Object(_))));
+    assert_eq!(arena.wait_any_or_poll(&many, &mut polled, wait), Err(Error::Invalid));
 }
 
 /// Whichever is first, nothing is lost: what the object was given is reported, or is still there.
@@ -419,13 +438,5 @@ fn an_object_and_a_descriptor_at_the_same_time() {
 
 #[test]
 fn mechanism_without_rings() {
-    if std::env::var("NTUX_WITHOUT").is_ok_and(|without| without.contains("io_uring")) {
-        return;
-    }
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--skip", "mechanism", "--test-threads=2"])
-        .env("NTUX_WITHOUT", "io_uring")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    readable::again(&mut readable::without_rings());
 }

@@ -209,6 +209,25 @@ fn a_child_has_no_part_in_a_queue() {
     assert_eq!(queue.next(Deadline::NOW).unwrap().registration, Some(wait), "the child has signaled it");
 }
 
+/// What it has acquired, and not returned, is the parent's alone.
+#[test]
+fn a_child_has_no_part_in_what_a_set_has_acquired() {
+    let arena = arena();
+    let events: Vec<Event> = (0..3).map(|_| Event::create(&arena, Reset::Auto, true).unwrap()).collect();
+    let unset = event(&arena);
+    let mut set = WaitSet::create(&arena).unwrap();
+    (0..).zip(&events).for_each(|(key, event)| set.add(key, event.object(), 1).unwrap());
+    set.add(3, unset.object(), 1).unwrap();
+    assert_eq!(set.next(Deadline::NOW).unwrap().key, 0);
+    let refused = child::says(|| {
+        set.next(Deadline::NOW) == Err(Error::Invalid)
+            && (0..5).all(|key| set.remove(key) == Err(Error::Invalid))
+            && std::mem::replace(&mut set, WaitSet::create(&arena).unwrap()).close().is_empty()
+    });
+    assert!(refused);
+    assert_eq!([1, 2].map(|_| set.next(Deadline::NOW).unwrap().key), [1, 2]);
+}
+
 #[test]
 fn no_result_of_a_queue_starves_the_others() {
     let arena = arena();

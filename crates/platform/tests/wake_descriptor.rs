@@ -4,10 +4,12 @@
 
 #[path = "asleep/asleep.rs"]
 mod asleep;
+#[path = "readable/readable.rs"]
+mod readable;
 #[path = "seccomp/rule.rs"]
 mod seccomp;
 
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread;
@@ -18,9 +20,7 @@ use ntux_platform::clock::{Deadline, monotonic_ns, realtime_ns};
 use ntux_platform::memory::{self, Mapping};
 use ntux_platform::wake_descriptor::{Awaited, WakeDescriptor, WhyNot, is_readable, why_no_ring};
 use ntux_platform::{futex, liveness};
-
-/// Longer than anything takes that happens.
-const LONG_MS: i32 = 60_000;
+use readable::{LONG_MS, becomes_readable};
 
 fn word(mapping: &Mapping, index: usize) -> &AtomicU32 {
     // SAFETY: the mapping is provided, aligned, and longer.
@@ -38,11 +38,14 @@ fn quiet(word: &AtomicU32, expected: u32) -> Awaited {
     Awaited { word: word.as_ptr(), expected, due: Deadline::Never }
 }
 
-/// Returns false if nothing happens for this long.
-fn becomes_readable(fd: BorrowedFd<'_>, within_ms: i32) -> bool {
-    let mut polled = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, which outlives the call.
-    unsafe { libc::poll(&mut polled, 1, within_ms) == 1 }
+/// Arms it for a word that is mapped as long as the test runs.
+fn try_to_arm(descriptor: &WakeDescriptor, awaited: Awaited) -> std::io::Result<()> {
+    // SAFETY: each test drops its descriptors before it unmaps the words.
+    unsafe { descriptor.arm(awaited) }
+}
+
+fn arm(descriptor: &WakeDescriptor, awaited: Awaited) {
+    try_to_arm(descriptor, awaited).unwrap();
 }
 
 fn set_and_wake(word: &AtomicU32, value: u32) {
@@ -57,7 +60,7 @@ fn a_wake_makes_it_readable_until_it_is_armed_again() {
     let (word, descriptor) = (word(&mapping, 0), WakeDescriptor::new().unwrap());
     assert!(!is_readable(descriptor.fd()), "before it is armed");
     for round in 0..100 {
-        descriptor.arm(quiet(word, round)).unwrap();
+        arm(&descriptor, quiet(word, round));
         if round < 3 {
             settles(&descriptor, quiet(word, round));
         }
@@ -71,12 +74,12 @@ fn a_wake_makes_it_readable_until_it_is_armed_again() {
 fn a_word_that_differs_makes_it_readable_at_once() {
     let mapping = words();
     let (word, descriptor) = (word(&mapping, 0), WakeDescriptor::new().unwrap());
-    descriptor.arm(quiet(word, 7)).unwrap();
+    arm(&descriptor, quiet(word, 7));
     assert!(becomes_readable(descriptor.fd(), LONG_MS));
-    descriptor.arm(quiet(word, 0)).unwrap();
+    arm(&descriptor, quiet(word, 0));
     settles(&descriptor, quiet(word, 0));
     // It goes on sleeping for 0, and the word does not have the other value.
-    descriptor.arm(quiet(word, 1)).unwrap();
+    arm(&descriptor, quiet(word, 1));
     assert!(becomes_readable(descriptor.fd(), LONG_MS));
 }
 
@@ -85,9 +88,9 @@ fn a_word_that_differs_makes_it_readable_at_once() {
 fn it_is_armed_for_another_value_while_it_sleeps() {
     let mapping = words();
     let (word, descriptor) = (word(&mapping, 0), WakeDescriptor::new().unwrap());
-    descriptor.arm(quiet(word, 0)).unwrap();
+    arm(&descriptor, quiet(word, 0));
     word.store(1, SeqCst);
-    descriptor.arm(quiet(word, 1)).unwrap();
+    arm(&descriptor, quiet(word, 1));
     set_and_wake(word, 2);
     assert!(becomes_readable(descriptor.fd(), LONG_MS));
 }
@@ -102,15 +105,15 @@ fn a_time_that_comes_makes_it_readable() {
         comes(&descriptor, Awaited { due, ..quiet(word, 0) });
     }
     for due in [Deadline::NOW, Deadline::Realtime(0)] {
-        descriptor.arm(Awaited { due, ..quiet(word, 0) }).unwrap();
+        arm(&descriptor, Awaited { due, ..quiet(word, 0) });
         assert!(becomes_readable(descriptor.fd(), LONG_MS), "{due:?}");
     }
     // An earlier time than that for which it sleeps; then a later one.
     let late = Awaited { due: Deadline::after_ns(u64::MAX / 4), ..quiet(word, 0) };
-    descriptor.arm(late).unwrap();
+    arm(&descriptor, late);
     settles(&descriptor, late);
     comes(&descriptor, Awaited { due: Deadline::after_ns(20_000_000), ..quiet(word, 0) });
-    descriptor.arm(quiet(word, 0)).unwrap();
+    arm(&descriptor, quiet(word, 0));
     settles(&descriptor, quiet(word, 0));
     set_and_wake(word, 1);
     assert!(becomes_readable(descriptor.fd(), LONG_MS));
@@ -120,22 +123,16 @@ fn a_time_that_comes_makes_it_readable() {
 fn comes(descriptor: &WakeDescriptor, awaited: Awaited) {
     let mut times = 0;
     while !awaited.due.passed() {
-        descriptor.arm(awaited).unwrap();
+        arm(descriptor, awaited);
         assert!(becomes_readable(descriptor.fd(), LONG_MS), "{awaited:?}");
         times += 1;
     }
     assert!(times < 1000, "it does not sleep");
 }
 
-/// It may be readable for nothing: a sleep may end so, and that of before may. Not for ever.
+/// It may be readable for nothing: a sleep may end so, and that of before may.
 fn settles(descriptor: &WakeDescriptor, awaited: Awaited) {
-    for _ in 0..1000 {
-        if !becomes_readable(descriptor.fd(), 20) {
-            return;
-        }
-        descriptor.arm(awaited).unwrap();
-    }
-    panic!("it is always readable");
+    readable::settles(descriptor.fd(), || arm(descriptor, awaited));
 }
 
 /// One thread passes a word on by poll, the other one by a sleep on the word.
@@ -155,7 +152,7 @@ fn no_wake_is_lost() {
         });
         for turn in (0..PASSES).step_by(2) {
             while word.load(SeqCst) != turn {
-                descriptor.arm(quiet(word, turn - 1)).unwrap();
+                arm(&descriptor, quiet(word, turn - 1));
                 assert!(becomes_readable(descriptor.fd(), LONG_MS), "lost at {turn}");
             }
             set_and_wake(word, turn + 1);
@@ -173,7 +170,7 @@ fn threads_that_arm_at_the_same_time_miss_nothing() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let seen @ ..LAST = word.load(SeqCst) {
-                    descriptor.arm(quiet(word, seen)).unwrap();
+                    arm(&descriptor, quiet(word, seen));
                     assert!(becomes_readable(descriptor.fd(), LONG_MS), "lost at {seen}");
                 }
             });
@@ -191,7 +188,7 @@ fn threads_that_arm_at_the_same_time_miss_nothing() {
 fn it_outlives_the_thread_that_has_armed_it() {
     let mapping = words();
     let (word, descriptor) = (word(&mapping, 0), WakeDescriptor::new().unwrap());
-    thread::scope(|scope| scope.spawn(|| descriptor.arm(quiet(word, 0)).unwrap()).join()).unwrap();
+    thread::scope(|scope| scope.spawn(|| arm(&descriptor, quiet(word, 0))).join()).unwrap();
     // Its end may have ended the sleep; then who looks arms again.
     settles(&descriptor, quiet(word, 0));
     set_and_wake(word, 1);
@@ -210,7 +207,7 @@ fn a_dropped_one_takes_no_wake() {
     };
     for round in 0..20 {
         let descriptor = WakeDescriptor::new().unwrap();
-        descriptor.arm(quiet(word, 0)).unwrap();
+        arm(&descriptor, quiet(word, 0));
         is_over.store(false, SeqCst);
         sleeper.store(0, SeqCst);
         thread::scope(|scope| {
@@ -244,7 +241,7 @@ fn the_thread_that_armed_may_sleep() {
     let descriptor = WakeDescriptor::new().unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
-            descriptor.arm(quiet(word, 0)).unwrap();
+            arm(&descriptor, quiet(word, 0));
             while other.load(SeqCst) == 0 {
                 futex::wait(other.as_ptr(), 0, Deadline::Never);
             }
@@ -260,11 +257,12 @@ fn the_thread_that_armed_may_sleep() {
 fn another_process_wakes_it_and_a_forked_child_has_no_part_in_it() {
     let mapping = words();
     let (word, descriptor) = (word(&mapping, 0), WakeDescriptor::new().unwrap());
-    descriptor.arm(quiet(word, 0)).unwrap();
+    arm(&descriptor, quiet(word, 0));
     // SAFETY: the child makes system calls, and changes words; it allocates nothing.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let refused = descriptor.arm(quiet(word, 0)).is_err_and(|error| error.raw_os_error() == Some(libc::EPERM));
+        let refused =
+            try_to_arm(&descriptor, quiet(word, 0)).is_err_and(|error| error.raw_os_error() == Some(libc::EPERM));
         let fd = descriptor.fd().as_raw_fd();
         drop(descriptor);
         // SAFETY: asks about a number; the child ends.
@@ -279,7 +277,7 @@ fn another_process_wakes_it_and_a_forked_child_has_no_part_in_it() {
     // SAFETY: a place for the answer.
     unsafe { libc::waitpid(child, &mut status, 0) };
     assert_eq!(status, 0, "the child could arm it, or its copy stayed open");
-    descriptor.arm(quiet(word, 1)).unwrap();
+    arm(&descriptor, quiet(word, 1));
     set_and_wake(word, 2);
     assert!(becomes_readable(descriptor.fd(), LONG_MS), "it is the parent's as before");
 }
@@ -293,7 +291,7 @@ fn it_is_close_on_exec_and_leaves_nothing_open() {
         // SAFETY: asks about an open descriptor.
         let flags = unsafe { libc::fcntl(descriptor.fd().as_raw_fd(), libc::F_GETFD) };
         assert_eq!(flags, libc::FD_CLOEXEC);
-        descriptor.arm(Awaited { due, ..quiet(word(&mapping, 0), 0) }).unwrap();
+        arm(&descriptor, Awaited { due, ..quiet(word(&mapping, 0), 0) });
     };
     one(Deadline::Never);
     let before = open();
@@ -307,16 +305,7 @@ fn it_is_close_on_exec_and_leaves_nothing_open() {
 
 /// Runs the other tests in a process of their own.
 fn again(command: &mut Command, expected: &str) {
-    let output = command
-        .args(["--skip", "mechanism", "--test-threads=2"])
-        .env("NTUX_TEST_MECHANISM", expected)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{expected}: {}", String::from_utf8_lossy(&output.stdout));
-}
-
-fn this_program() -> Command {
-    Command::new(std::env::current_exe().unwrap())
+    readable::again(command.env("NTUX_TEST_MECHANISM", expected));
 }
 
 /// In a process that [`again`] has started.
@@ -328,7 +317,7 @@ fn what_was_to_be_chosen_is_chosen() {
 
 #[test]
 fn mechanism_without_rings() {
-    again(this_program().env("NTUX_WITHOUT", "io_uring"), &format!("{:?}", Some(WhyNot::LeftOut)));
+    again(&mut readable::without_rings(), &format!("{:?}", Some(WhyNot::LeftOut)));
 }
 
 #[cfg(target_os = "linux")]
@@ -338,6 +327,10 @@ mod refused {
 
     const SETUP: libc::c_long = 425;
     const ENTER: libc::c_long = 426;
+
+    fn this_program() -> Command {
+        Command::new(std::env::current_exe().unwrap())
+    }
 
     #[test]
     fn mechanism_that_a_filter_refuses() {

@@ -2,6 +2,7 @@
 /* What each function gives through C when it is called rightly: results, outputs, outputs that are not wanted. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <ntux.h>
 #include <poll.h>
 #include <pthread.h>
@@ -332,8 +333,99 @@ static void descriptors(void)
     close(ends[1]);
     IS(0, ntux_queue_close(arena, queue));
     IS(-EBADF, ntux_queue_fd(arena, queue));
-    IS(0, ntux_object_close(arena, bell));
     IS(0, ntux_object_close(arena, mutex));
+
+    /* Nobody will signal it. */
+    bell_fd = ntux_object_fd(arena, bell, 7);
+    IS(-ETIMEDOUT, ntux_object_fd_take(arena, bell_fd));
+    IS(0, ntux_object_close(arena, bell));
+    IS(-EBADF, ntux_object_fd_take(arena, bell_fd));
+    IS(-EBADF, ntux_object_fd_take(arena, bell_fd));
+    IS(0, ntux_object_fd_close(arena, bell_fd));
+}
+
+/* What was found of the descriptors is nothing, unless their number was returned. */
+static void descriptors_after_errors(void)
+{
+    static ntux_object many[NTUX_WAIT_OBJECTS_MAX + 1];
+    struct pollfd polled = {-1, POLLIN, 99};
+
+#define NOTHING_FOUND(expected, what) \
+    do { \
+        polled.revents = 99; \
+        IS(expected, what); \
+        IS(0, polled.revents); \
+    } while (0)
+    NOTHING_FOUND(-E2BIG, ntux_wait_any_or_poll(arena, many, NTUX_WAIT_OBJECTS_MAX + 1, &polled, 1, 0, 7, 0, 0, NULL));
+    NOTHING_FOUND(-ESRCH, ntux_wait_any_or_poll(arena, NULL, 0, &polled, 1, 0, 0, 0, 0, NULL));
+    NOTHING_FOUND(-EINVAL, ntux_wait_any_or_poll(arena, NULL, 0, &polled, 1, 0, 7, 2, 0, NULL));
+    NOTHING_FOUND(-EBADF, ntux_wait_any_or_poll(arena, many, 1, &polled, 1, 0, 7, 0, 0, NULL));
+    NOTHING_FOUND(-ETIMEDOUT, ntux_wait_any_or_poll(arena, NULL, 0, &polled, 1, 0, 7, 0, 0, NULL));
+}
+
+static ntux_arena *again;
+
+static int is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) != -1;
+}
+
+/* Closes the child's copies, and nothing of the parent's. */
+static int detach_what_is_inherited(void)
+{
+    int fd = ntux_arena_fd(again);
+
+    return !(is_open(fd) && ntux_arena_detach(again) == 0 && !is_open(fd) && !is_open(queue_fd) && !is_open(bell_fd));
+}
+
+/* What was made through one attachment can be used through another one, and ends with its own. */
+static void attachments_of_queues(void)
+{
+    struct ntux_delivered got[3];
+    ntux_queue other;
+
+    IS(0, ntux_arena_attach(ntux_arena_fd(arena), &again));
+    IS(0, ntux_event_create(arena, 0, 0, &bell));
+    IS(0, ntux_queue_create(again, &queue));
+    queue_fd = ntux_queue_fd(arena, queue);
+    IS(queue_fd, ntux_queue_fd(again, queue));
+    IS(0, ntux_queue_post(arena, queue, 5));
+    IS(1, becomes_readable(queue_fd));
+    IS(1, ntux_queue_get(arena, queue, 0, 0, got, 3));
+    IS(-ETIMEDOUT, ntux_queue_get(arena, queue, 0, 0, got, 3));
+    IS(0, is_readable(queue_fd)); /* armed */
+    IS(0, ntux_queue_close(arena, queue));
+    IS(0, is_open(queue_fd));
+    IS(-EBADF, ntux_queue_close(again, queue));
+
+    bell_fd = ntux_object_fd(again, bell, 7);
+    IS(-ETIMEDOUT, ntux_object_fd_take(arena, bell_fd));
+    IS(0, ntux_event_set(arena, bell, NULL));
+    IS(0, ntux_object_fd_take(arena, bell_fd));
+    IS(0, ntux_object_fd_close(arena, bell_fd));
+    IS(0, is_open(bell_fd));
+    IS(-EBADF, ntux_object_fd_close(again, bell_fd));
+
+    /* Waits that are registered, and one that was satisfied. */
+    IS(0, ntux_queue_create(again, &queue));
+    IS(0, ntux_queue_create(again, &other));
+    queue_fd = ntux_queue_fd(again, queue);
+    IS(0, ntux_queue_wait(again, queue, &bell, 1, 7, 0, 1, &registered, NULL));
+    IS(0, ntux_event_set(arena, bell, NULL));
+    IS(0, ntux_queue_wait(again, queue, &bell, 1, 7, 0, 2, &registered, NULL));
+    IS(0, ntux_queue_wait(again, other, &bell, 1, 7, 0, 3, &registered, NULL));
+    bell_fd = ntux_object_fd(again, bell, 7);
+    IS(0, in_child(detach_what_is_inherited));
+    IS(0, ntux_queue_post(again, other, 4));
+    IS(0, ntux_arena_detach(again));
+    IS(0, is_open(queue_fd) || is_open(bell_fd));
+    IS(-EBADF, ntux_queue_post(arena, queue, 1));
+    IS(-EBADF, ntux_queue_post(arena, other, 1));
+    IS(-EBADF, ntux_queue_fd(arena, queue));
+    IS(-EBADF, ntux_object_fd_take(arena, bell_fd));
+    IS(0, ntux_event_set(arena, bell, NULL));
+    IS(0, poll_for(&bell, 1, 0)); /* nobody waits any more */
+    IS(0, ntux_object_close(arena, bell));
 }
 
 static void queues(void)
@@ -621,6 +713,8 @@ int main(void)
     signals_and_waits();
     queues();
     descriptors();
+    descriptors_after_errors();
+    attachments_of_queues();
     threads();
     arenas();
     holds();

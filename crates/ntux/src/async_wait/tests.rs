@@ -108,12 +108,51 @@ fn cancelled_while_its_result_is_on_its_way() {
 #[test]
 fn rubbish_wakes_nobody() {
     let mut scene = Scene::new();
+    let registration = Some(Registration::from_bits(7));
     let acquired = Satisfied { index: 5, abandoned: true };
-    scene.deliver(Delivered { registration: None, key: 77, satisfied: acquired });
+    scene.deliver(Delivered { registration, key: 77, satisfied: acquired });
     assert!(poll(&mut scene.wait).is_pending());
     // With the right key, but an index that no object has: nothing is given back.
-    scene.deliver(Delivered { registration: None, key: 0, satisfied: acquired });
-    scene.deliver(Delivered { registration: None, key: 0, satisfied: acquired });
+    scene.deliver(Delivered { registration, key: 0, satisfied: acquired });
+    scene.deliver(Delivered { registration, key: 0, satisfied: acquired });
     scene.wait = scene.arena.wait_any_async(&[], 1);
     assert_eq!(scene.event.wait(Deadline::NOW), Err(Error::TimedOut));
+}
+
+/// As if other processes had scribbled over the memory.
+#[test]
+fn a_cancelled_wait_whose_result_never_comes_ends() {
+    let mut scene = Scene::new();
+    scene.event.set().unwrap();
+    let _nobodys = scene.collect();
+    let other = scene.arena.wait_any_async(&[], 1);
+    let mut cancelled = Box::pin(std::mem::replace(&mut scene.wait, other).cancel());
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(cancelled.as_mut().poll(&mut context).is_pending());
+    scene.deliver(scene.collect());
+    assert_eq!(cancelled.as_mut().poll(&mut context), Poll::Ready(Err(Error::Corrupt)));
+}
+
+#[test]
+fn a_dropped_wait_whose_result_never_comes_is_forgotten() {
+    let mut scene = Scene::new();
+    scene.event.set().unwrap();
+    let _nobodys = scene.collect();
+    scene.wait = scene.arena.wait_any_async(&[], 1);
+    assert!(!scene.arena.reactor().unwrap().is_idle(), "it was left to the thread");
+    scene.deliver(scene.collect());
+    assert!(scene.arena.reactor().unwrap().is_idle());
+}
+
+/// The packet of who has cancelled comes after the result.
+#[test]
+fn a_result_that_came_is_not_spoiled_by_the_packet() {
+    let mut scene = Scene::new();
+    scene.event.set().unwrap();
+    let delivered = scene.collect();
+    assert!(matches!(scene.wait.end(), Ok(Ended::OnItsWay)));
+    scene.deliver(delivered);
+    scene.deliver(scene.collect());
+    scene.wait = scene.arena.wait_any_async(&[], 1);
+    scene.is_given_back();
 }

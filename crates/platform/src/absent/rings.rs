@@ -19,7 +19,11 @@ impl<S: NoRings> Rings for S {
 }
 
 impl Ring for Infallible {
-    fn arm(&self, _awaited: Awaited) -> io::Result<()> {
+    unsafe fn arm(&self, _awaited: Awaited) -> io::Result<()> {
+        match *self {}
+    }
+
+    fn raise(&self) -> io::Result<()> {
         match *self {}
     }
 

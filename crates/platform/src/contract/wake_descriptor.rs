@@ -23,8 +23,15 @@
 //! * I-wakefd-1: the word is compared with the value by who falls asleep, after the descriptor was made unreadable. So a change before that is
 //!   seen, and one after that wakes.
 //! * I-wakefd-2: a sleep that ends makes the descriptor readable, whatever ended it, also one that was to be replaced. So a wake that it has
-//!   taken is always seen by whoever polls. It can be readable for nothing; never unreadable for something.
+//!   taken is always seen by whoever polls. It can be readable for nothing; never unreadable for something, but for the limit below.
 //! * I-wakefd-3: a descriptor that is dropped sleeps no more, and wakes another sleeper, as it may have taken a wake that nobody saw.
+//!
+//! # Limits of a ring
+//! The kernel completes a request on the thread that has made it, whose other work it interrupts for that. A thread has no such limits.
+//! * *While the thread that armed cannot run, the descriptor stays unreadable*, though its sleep has ended: while a debugger has stopped that
+//!   thread, while it waits for a child of `vfork`, in an uninterruptible sleep. Others who poll the descriptor sleep as long.
+//! * Calls that are not restarted (`epoll_wait`) can fail with `EINTR` in a thread that has armed it: when it becomes readable, when another
+//!   thread arms it, and, once more, after it was dropped.
 //!
 //! # Death, fork
 //! The sleep ends with the process, or earlier: that of a ring ends with the thread that has armed it, and then the descriptor is readable. A
@@ -35,9 +42,8 @@ mod pump;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::OnceLock;
 // These words belong to no protocol of an arena's, so a model checker ignores them.
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::clock::Deadline;
 use crate::Here;
@@ -48,7 +54,7 @@ use pump::Pump;
 /// What a descriptor sleeps for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Awaited {
-    /// The word, which is mapped until the descriptor is dropped.
+    /// The word.
     pub word: *const u32,
     /// It sleeps while the word has this value...
     pub expected: u32,
@@ -61,8 +67,11 @@ unsafe impl Send for Awaited {}
 
 impl Awaited {
     /// Returns true if the word has the value now.
-    pub(crate) fn holds(&self) -> bool {
-        // SAFETY: mapped and aligned by the contract; the word is only read, as one that others change meanwhile.
+    ///
+    /// # Safety
+    /// The word is mapped, and aligned.
+    pub(crate) unsafe fn holds(&self) -> bool {
+        // SAFETY: by the contract; the word is only read, as one that others change meanwhile.
         unsafe { AtomicU32::from_ptr(self.word.cast_mut()) }.load(Ordering::SeqCst) == self.expected
     }
 }
@@ -78,7 +87,12 @@ pub trait Rings {
 /// A descriptor that sleeps without a thread. Dropped, it sleeps no more.
 pub trait Ring: Send + Sync {
     /// Implements [`WakeDescriptor::arm`].
-    fn arm(&self, awaited: Awaited) -> io::Result<()>;
+    ///
+    /// # Safety
+    /// That of [`WakeDescriptor::arm`].
+    unsafe fn arm(&self, awaited: Awaited) -> io::Result<()>;
+    /// Implements [`WakeDescriptor::raise`].
+    fn raise(&self) -> io::Result<()>;
     /// The descriptor.
     fn fd(&self) -> BorrowedFd<'_>;
 }
@@ -130,13 +144,22 @@ impl core::fmt::Display for WhyNot {
     }
 }
 
-/// Why [`WakeDescriptor::new`] makes no ring; none if it makes one. Found out once.
+/// Why [`WakeDescriptor::new`] makes no ring; none if it makes one. Found out once, unless the answer may be another one soon.
 pub fn why_no_ring() -> Option<WhyNot> {
-    static ANSWER: OnceLock<Option<WhyNot>> = OnceLock::new();
-    *ANSWER.get_or_init(|| ring().and_then(|ring| falls_asleep(&ring)).err())
+    match Answer::known() {
+        Some(answer) => answer.err(),
+        None => try_out().err(),
+    }
 }
 
-fn ring() -> Result<<Here as Rings>::Ring, WhyNot> {
+/// The first ring that falls asleep.
+fn try_out() -> Result<<Here as Rings>::Ring, WhyNot> {
+    let tried = open_ring().and_then(|ring| falls_asleep(&ring).map(|()| ring));
+    Answer::note(tried.as_ref().map(drop).map_err(|why_not| *why_not));
+    tried
+}
+
+fn open_ring() -> Result<<Here as Rings>::Ring, WhyNot> {
     if Feature::IoUring.is_left_out() { Err(WhyNot::LeftOut) } else { Here::open_ring() }
 }
 
@@ -144,8 +167,43 @@ fn ring() -> Result<<Here as Rings>::Ring, WhyNot> {
 fn falls_asleep(ring: &impl Ring) -> Result<(), WhyNot> {
     static WORD: AtomicU32 = AtomicU32::new(0);
     let refused = |error: io::Error| WhyNot::Refused(error.raw_os_error().unwrap_or(libc::EIO));
-    ring.arm(Awaited { word: WORD.as_ptr(), expected: 0, due: Deadline::Never }).map_err(refused)?;
+    // SAFETY: the word lives for ever.
+    unsafe { ring.arm(Awaited { word: WORD.as_ptr(), expected: 0, due: Deadline::Never }) }.map_err(refused)?;
     if is_readable(ring.fd()) { Err(WhyNot::NoSleep) } else { Ok(()) }
+}
+
+/// What is known of rings in this process: a number for each answer, 0 for none. Threads that find it out at the same time note the same. A
+/// lock, or a `OnceLock`, could be held for ever in a forked child.
+struct Answer;
+
+static ANSWER: AtomicU64 = AtomicU64::new(0);
+
+impl Answer {
+    const YES: u64 = 1;
+    /// With an error number.
+    const REFUSED: u64 = 1 << 32;
+    /// The other answers, from 2 on.
+    const OTHERS: [WhyNot; 4] = [WhyNot::LeftOut, WhyNot::NoSuchSystem, WhyNot::Deadly, WhyNot::NoSleep];
+
+    fn known() -> Option<Result<(), WhyNot>> {
+        match ANSWER.load(Ordering::Relaxed) {
+            0 => None,
+            Answer::YES => Some(Ok(())),
+            refused @ Answer::REFUSED.. => Some(Err(WhyNot::Refused(refused as u32 as i32))),
+            other => Some(Err(Answer::OTHERS[other as usize - 2])),
+        }
+    }
+
+    fn note(answer: Result<(), WhyNot>) {
+        let number = match answer {
+            Ok(()) => Answer::YES,
+            // There may be some again soon.
+            Err(WhyNot::Refused(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EAGAIN)) => return,
+            Err(WhyNot::Refused(number)) => Answer::REFUSED | u64::from(number as u32),
+            Err(why_not) => 2 + Answer::OTHERS.iter().position(|&other| other == why_not).unwrap_or(0) as u64,
+        };
+        ANSWER.store(number, Ordering::Relaxed);
+    }
 }
 
 /// Returns true if the descriptor is readable now.
@@ -215,10 +273,14 @@ impl WakeDescriptor {
     ///
     /// Errors: `EMFILE`, `ENFILE`, `ENOMEM`.
     pub fn new() -> io::Result<WakeDescriptor> {
-        let ring = if why_no_ring().is_none() { ring().ok() } else { None };
+        let ring = match Answer::known() {
+            // Not closed after the attempt: that would interrupt this thread later.
+            None => try_out(),
+            Some(answer) => answer.and_then(|()| open_ring()),
+        };
         let sleeper = match ring {
-            Some(ring) => Sleeper::Ring(ring),
-            None => Sleeper::Thread(Pump::new()?),
+            Ok(ring) => Sleeper::Ring(ring),
+            Err(_) => Sleeper::Thread(Pump::new()?),
         };
         Ok(WakeDescriptor { lineage: lineage(), sleeper: ManuallyDrop::new(sleeper) })
     }
@@ -227,14 +289,18 @@ impl WakeDescriptor {
     /// before no longer counts, but may still make it readable. Any thread; threads that arm it at the same time have armed it one after the
     /// other.
     ///
-    /// Errors: `EPERM` in a forked child; `ENOMEM`, `EAGAIN` if the system has no memory, or no thread. It is not armed then.
-    pub fn arm(&self, awaited: Awaited) -> io::Result<()> {
-        if !self.is_ours() {
-            return Err(io::Error::from_raw_os_error(libc::EPERM));
-        }
+    /// Errors: `EPERM` in a forked child; `ENOMEM`, `EAGAIN` if the system has no memory, or no thread; `EPERM`, `ENOSYS` if a filter was
+    /// installed that refuses io_uring: it cannot be armed any more, but a new one can. It is not armed then.
+    ///
+    /// # Safety
+    /// The word is aligned, and mapped until the descriptor was dropped.
+    pub unsafe fn arm(&self, awaited: Awaited) -> io::Result<()> {
+        self.ours()?;
         match &*self.sleeper {
-            Sleeper::Ring(ring) => ring.arm(awaited),
-            Sleeper::Thread(pump) => pump.arm(awaited),
+            // SAFETY: the same contract.
+            Sleeper::Ring(ring) => unsafe { ring.arm(awaited) }.inspect_err(note_refusal),
+            // SAFETY: the same contract.
+            Sleeper::Thread(pump) => unsafe { pump.arm(awaited) },
         }
     }
 
@@ -242,18 +308,18 @@ impl WakeDescriptor {
     ///
     /// Errors: those of [`WakeDescriptor::arm`].
     pub fn raise(&self) -> io::Result<()> {
-        static WORD: AtomicU32 = AtomicU32::new(0);
-        if !self.is_ours() {
-            return Err(io::Error::from_raw_os_error(libc::EPERM));
-        }
+        self.ours()?;
         match &*self.sleeper {
-            // A word that differs ends the sleep.
-            Sleeper::Ring(ring) => ring.arm(Awaited { word: WORD.as_ptr(), expected: 1, due: Deadline::Never }),
+            Sleeper::Ring(ring) => ring.raise().inspect_err(note_refusal),
             Sleeper::Thread(pump) => {
                 pump.raise();
                 Ok(())
             }
         }
+    }
+
+    fn ours(&self) -> io::Result<()> {
+        if self.is_ours() { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EPERM)) }
     }
 
     /// False in a forked child, which has no part in it.
@@ -267,6 +333,13 @@ impl WakeDescriptor {
             Sleeper::Ring(ring) => ring.fd(),
             Sleeper::Thread(pump) => pump.fd(),
         }
+    }
+}
+
+/// A filter that was installed after the answer had been found refuses rings: threads sleep from now on.
+fn note_refusal(error: &io::Error) {
+    if let Some(number @ (libc::EPERM | libc::ENOSYS)) = error.raw_os_error() {
+        Answer::note(Err(WhyNot::Refused(number)));
     }
 }
 

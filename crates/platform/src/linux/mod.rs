@@ -21,6 +21,9 @@ mod processes;
 mod protection;
 mod ring;
 mod robust;
+#[cfg(test)]
+#[path = "../../tests/skips/skips.rs"]
+mod skips;
 mod to_self;
 pub(crate) mod watching;
 

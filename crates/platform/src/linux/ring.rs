@@ -3,7 +3,7 @@
 //!
 //! # Picture
 //! ```text
-//!  arm:   [cancel the sleep of turn n - 1]   sleep on the word, turn n  --linked-->  time of turn n        one call
+//!  arm:   [cancel what sleeps]   sleep on the word, turn n  --linked-->  time of turn n        one call
 //!         then: drop all results of earlier turns, which makes the ring unreadable
 //!
 //!  results:  | n - 1 cancelled | n - 1 time cancelled | n woken | n time cancelled |
@@ -14,9 +14,14 @@
 //!   although nothing has happened: whoever looks arms again.
 //! * The sleep of the last turn serves for this one, too, if it goes on, for the same word and time: no call is made. The word is compared here
 //!   then: a change before that is seen, and one after that wakes a sleeper, which this sleep is.
+//! * At most one sleep of the ring goes on: who arms cancels all that do, unless the sleep of the last turn has its result, and that was the only
+//!   one. A time can have its result while its sleep goes on (before Linux 6.16, if the thread that armed has ended), and a call that was
+//!   refused may have begun a sleep. A sleep that was left would be in front of the next one, take a wake, and its result would be dropped.
 //! * Nothing waits for a cancellation to be complete: a request is completed by the thread that has made it, which may be stopped.
-//! * A request belongs to the thread that armed. If that ends, the kernel cancels the request, which is a result.
-//! * The kernel interrupts the thread that armed for a moment when the sleep ends: calls that are not restarted (`epoll_wait`) can fail with `EINTR`.
+//! * A request belongs to the thread that armed. If that ends, the kernel cancels the request, which is a result. Until it runs, there is no
+//!   result, and the ring is unreadable.
+//! * The kernel interrupts the thread that armed for a moment when the sleep ends, and each thread that ever armed some time after the ring was
+//!   closed (`io_ring_exit_work`): calls that are not restarted (`epoll_wait`) can fail with `EINTR`.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -30,6 +35,9 @@ use crate::clock::Deadline;
 use crate::futex;
 use crate::wake_descriptor::{Awaited, Ring, Rings, WhyNot};
 
+#[cfg(test)]
+mod tests;
+
 const SYS_IO_URING_SETUP: libc::c_long = 425;
 const SYS_IO_URING_ENTER: libc::c_long = 426;
 
@@ -41,6 +49,7 @@ const OFFSET_RINGS: libc::off_t = 0;
 const OFFSET_REQUESTS: libc::off_t = 0x1000_0000;
 const ENTER_GETEVENTS: u32 = 1;
 
+const OP_NOP: u8 = 0;
 const OP_ASYNC_CANCEL: u8 = 14;
 const OP_LINK_TIMEOUT: u8 = 15;
 const OP_FUTEX_WAIT: u8 = 51;
@@ -48,6 +57,9 @@ const OP_FUTEX_WAIT: u8 = 51;
 const REQUEST_LINK: u8 = 1 << 2;
 /// No result if it succeeds.
 const REQUEST_NO_RESULT: u8 = 1 << 6;
+const CANCEL_ALL: u32 = 1;
+/// Whatever the request is.
+const CANCEL_ANY: u32 = 1 << 2;
 const TIMEOUT_ABSOLUTE: u32 = 1;
 const TIMEOUT_REALTIME: u32 = 1 << 3;
 /// 32 bits, shared.
@@ -116,7 +128,7 @@ struct Request {
     address: u64,
     length: u32,
     operation_flags: u32,
-    turn: u64,
+    part: u64,
     buffer: u16,
     personality: u16,
     file: i32,
@@ -128,7 +140,7 @@ struct Request {
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Outcome {
-    turn: u64,
+    part: u64,
     result: i32,
     flags: u32,
 }
@@ -156,6 +168,21 @@ struct State {
     /// Counts the armings that made a call. 0 is the turn of cancellations.
     turn: u64,
     awaited: Option<Awaited>,
+    /// The last call was refused, perhaps after it had begun a sleep.
+    was_refused: bool,
+}
+
+/// A turn consists of a sleep, and perhaps of a time, which end by results of their own.
+fn sleep_of(turn: u64) -> u64 {
+    turn << 1
+}
+
+fn time_of(turn: u64) -> u64 {
+    turn << 1 | 1
+}
+
+fn turn_of(part: u64) -> u64 {
+    part >> 1
 }
 
 impl Rings for Linux {
@@ -177,25 +204,35 @@ impl Rings for Linux {
 }
 
 impl Ring for IoUring {
-    fn arm(&self, awaited: Awaited) -> io::Result<()> {
+    unsafe fn arm(&self, awaited: Awaited) -> io::Result<()> {
         let mut state = self.lock();
-        let goes_on = state.awaited.is_some() && !self.has_result_of(state.turn);
-        if goes_on && state.awaited.is_some_and(|last| (last.word, last.due) == (awaited.word, awaited.due)) {
-            self.drop_results_before(state.turn);
-            if awaited.holds() {
+        let State { turn: before, awaited: last, was_refused } = *state;
+        let goes_on = !was_refused && !self.results().any(|(_, part)| turn_of(part) == before);
+        if goes_on && last.is_some_and(|last| (last.word, last.due) == (awaited.word, awaited.due)) {
+            self.drop_results_before(before);
+            // SAFETY: mapped and aligned by the contract.
+            if unsafe { awaited.holds() } {
                 return Ok(());
             }
         }
-        let turn = state.turn + 1;
-        let cancel = goes_on.then(|| cancellation(state.turn));
+        let turn = before + 1;
+        let sleeps = was_refused || (last.is_some() && !self.results().any(|(_, part)| part == sleep_of(before)));
         // The time is read by the call.
-        let time = time_of(awaited.due);
+        let time = time_at(awaited.due);
         let sleep = sleep(&awaited, turn, time.is_some());
         let until = time.as_ref().map(|(time, clock)| until(time, *clock, turn));
-        self.submit([cancel, Some(sleep), until])?;
-        *state = State { turn, awaited: Some(awaited) };
+        let submitted = self.submit([sleeps.then(cancellation), Some(sleep), until]);
+        *state = State { turn, awaited: Some(awaited), was_refused: submitted.is_err() };
+        submitted?;
         self.drop_results_before(turn);
         Ok(())
+    }
+
+    fn raise(&self) -> io::Result<()> {
+        let state = self.lock();
+        // A result of this turn, which is not that of the sleep: who arms next cancels that.
+        let nothing = Request { operation: OP_NOP, part: time_of(state.turn), ..Request::default() };
+        self.submit([Some(nothing), None, None])
     }
 
     fn fd(&self) -> BorrowedFd<'_> {
@@ -206,10 +243,9 @@ impl Ring for IoUring {
 impl Drop for IoUring {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let (turn, last) = (state.turn, state.awaited.take());
-        if let Some(last) = last {
+        if let Some(last) = state.awaited.take() {
             // From here on it does not sleep, also if a child has a copy of the descriptor.
-            let _ = self.submit([Some(cancellation(turn)), None, None]);
+            let _ = self.submit([Some(cancellation()), None, None]);
             // I-wakefd-3
             futex::wake(last.word, 1);
         }
@@ -230,7 +266,8 @@ impl IoUring {
         let results_end = offsets.of_results.results as usize + offsets.results as usize * size_of::<Outcome>();
         let rings = Mapped::new(&fd, OFFSET_RINGS, results_end)?;
         let requests = Mapped::new(&fd, OFFSET_REQUESTS, offsets.requests as usize * size_of::<Request>())?;
-        Ok(IoUring { fd, rings, requests, offsets, state: Mutex::new(State { turn: 0, awaited: None }) })
+        let state = Mutex::new(State { turn: 0, awaited: None, was_refused: false });
+        Ok(IoUring { fd, rings, requests, offsets, state })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -270,7 +307,7 @@ impl IoUring {
         Err(error)
     }
 
-    /// The turns of the results that nobody has dropped, with their places.
+    /// What the results are of that nobody has dropped, with their places.
     fn results(&self) -> impl Iterator<Item = (u32, u64)> {
         let offsets = &self.offsets.of_results;
         let head = self.rings.word(offsets.head).load(Ordering::Relaxed);
@@ -278,26 +315,23 @@ impl IoUring {
         let count = tail.wrapping_sub(head).min(self.offsets.results);
         (0..count).map(move |step| {
             let place = head.wrapping_add(step);
-            (place, self.rings.outcome(offsets.results, place & (self.offsets.results - 1)).turn)
+            (place, self.rings.outcome(offsets.results, place & (self.offsets.results - 1)).part)
         })
-    }
-
-    fn has_result_of(&self, turn: u64) -> bool {
-        self.results().any(|(_, of)| of == turn)
     }
 
     /// Drops results up to the first one of this turn.
     fn drop_results_before(&self, turn: u64) {
-        let dropped = self.results().take_while(|&(_, of)| of != turn).last();
+        let dropped = self.results().take_while(|&(_, part)| turn_of(part) != turn).last();
         if let Some((place, _)) = dropped {
             self.rings.word(self.offsets.of_results.head).store(place.wrapping_add(1), Ordering::Release);
         }
     }
 }
 
-/// Ends the sleep of a turn.
-fn cancellation(turn: u64) -> Request {
-    Request { operation: OP_ASYNC_CANCEL, flags: REQUEST_NO_RESULT, fd: -1, address: turn, ..Request::default() }
+/// Ends all sleeps of the ring.
+fn cancellation() -> Request {
+    let operation_flags = CANCEL_ALL | CANCEL_ANY;
+    Request { operation: OP_ASYNC_CANCEL, flags: REQUEST_NO_RESULT, fd: -1, operation_flags, ..Request::default() }
 }
 
 /// Sleeps on the word.
@@ -309,7 +343,7 @@ fn sleep(awaited: &Awaited, turn: u64, has_time: bool) -> Request {
         address: awaited.word as u64,
         offset: awaited.expected.into(),
         third_address: MATCH_ANY,
-        turn,
+        part: sleep_of(turn),
         ..Request::default()
     }
 }
@@ -322,13 +356,13 @@ fn until(time: &Time, clock: u32, turn: u64) -> Request {
         address: core::ptr::from_ref(time) as u64,
         length: 1,
         operation_flags: TIMEOUT_ABSOLUTE | clock,
-        turn,
+        part: time_of(turn),
         ..Request::default()
     }
 }
 
 /// The time, and the flag of its clock.
-fn time_of(due: Deadline) -> Option<(Time, u32)> {
+fn time_at(due: Deadline) -> Option<(Time, u32)> {
     let time = |ns: u64| Time { seconds: (ns / 1_000_000_000) as i64, nanoseconds: (ns % 1_000_000_000) as i64 };
     match due {
         Deadline::Never => None,

@@ -63,13 +63,16 @@ impl Pump {
         self.shared.flag.fd()
     }
 
-    pub(super) fn arm(&self, awaited: Awaited) -> io::Result<()> {
+    /// # Safety
+    /// That of [`super::WakeDescriptor::arm`].
+    pub(super) unsafe fn arm(&self, awaited: Awaited) -> io::Result<()> {
         self.start()?;
         let state = self.shared.lock();
         // I-pump-2
         if state.asleep.is_some_and(|asleep| (asleep.word, asleep.due) == (awaited.word, awaited.due)) {
             self.shared.flag.lower();
-            if !awaited.holds() {
+            // SAFETY: mapped and aligned by the contract.
+            if !unsafe { awaited.holds() } {
                 self.shared.flag.raise();
             }
             return Ok(());

@@ -5,10 +5,8 @@ use super::*;
 
 #[path = "../../../tests/seccomp/rule.rs"]
 mod rule;
-#[path = "../../../tests/skips/skips.rs"]
-mod skips;
+use crate::linux::skips::skip;
 use rule::Rule;
-use skips::skip;
 
 /// A call that nobody makes by chance.
 const SUBJECT: libc::c_long = libc::SYS_userfaultfd;
