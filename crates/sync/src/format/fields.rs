@@ -230,7 +230,7 @@ pub(crate) const PEER: &[Bits] = &[
 pub(crate) const EXTRA: &[Bits] = &[bits("maximum", 0, 32), bits("spill", 0, 28), bits("version", 28, 36)];
 pub(crate) const ENTRY: &[Bits] =
     &[bits("position", 0, 7), bits("all", 7, 1), bits("waiter", 8, 16), bits("ticket", 24, 40)];
-/// Of a detached wait, the ticket is where the thread is otherwise.
+/// The ticket of a detached wait stands where the thread is otherwise.
 pub(crate) const HOLDER: &[Bits] =
     &[bits("thread", 0, THREAD_BITS), bits("detached", 50, 1), bits("peer", 51, 12), bits("taken", 63, 1)];
 pub(crate) const TRACE: &[Bits] = &[

@@ -50,8 +50,8 @@
 //!   too, and the exchange fails if the next owner has changed it since. What is rung and announced for an earlier owner makes the next one look in
 //!   vain.
 //! * I-detach-10: the slot of a waiter is given back once for each detached wait: the holder has its ticket.
-//! * I-detach-11: a wait of a dead process, or for a queue that was closed, is given nothing. Who finds that out withdraws the wait whose
-//!   entry it has met, and no later one in that slot.
+//! * I-detach-11: a wait of a dead process, or for a queue that was closed, is given nothing. A thread that finds that out withdraws the wait
+//!   whose entry it has met, and no later one in that slot.
 //!
 //! # Order
 //! * O-deliver: a thread that delivers counts, then rings, then decides. A thread that takes reads the bell, then the counts, then the
@@ -224,8 +224,8 @@ impl<'a> Owners<'a> {
         Owners { arena, alive: OnceCell::new() }
     }
 
-    /// Returns true if this is a detached wait of a process that is dead, or for a queue that was closed. Whoever would give it something
-    /// withdraws the wait of its entry instead: by then another wait can have the slot.
+    /// Returns true if this is a detached wait of a process that is dead, or for a queue that was closed. A thread that would give it
+    /// something withdraws the wait of its entry instead: by then another wait can have the slot.
     #[inline(always)]
     pub(super) fn are_gone(&self, slot: &WaiterSlot, word: WaiterWord) -> bool {
         word.is_detached() && self.is_nobodys(slot)

@@ -158,10 +158,11 @@ pub struct State {
     /// The queue is being closed, or was.
     queue_closed: bool,
     queue_freed: bool,
-    /// How many queues were opened after the first one, which is thread 0's: there is one at a time. Who has opened the last one. Which of
-    /// them each thread's call is about: the one that there was when it began, if that was of its process.
+    /// How many queues were opened after the first one, which is thread 0's: there is one at a time.
     queues_opened: u32,
+    /// The thread that has opened the last one.
     queue_opened_by: ThreadId,
+    /// The queue that each thread's call is about: the one that there was when it began, if that was of its process.
     queue_of: Vec<u32>,
 }
 
