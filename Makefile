@@ -268,7 +268,8 @@ test-long: tools        ## All of them, one after the other; writes the commit o
 	+@.ci/proofs $(PROOFS)
 
 # Alone on the machine, please: a wake that comes later than 100 ms after a kill is a failure.
-# PAIRS=every also strikes the second of two victims at every instruction, which takes hours.
+# PAIRS=every also strikes the second of two victims at every instruction, which takes hours. Victims behind which a thread must fall asleep
+# first are struck where something has changed; `crash --only detached-take` strikes them everywhere, for hours, too.
 PAIRS ?= changes
 SOAK_SECONDS ?= 60
 

@@ -158,6 +158,15 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// A thread that falls asleep behind the victim takes a tenth of a second, and such an operation has thousands of instructions. So its victims
+    /// are struck at every instruction only if that is asked for by name.
+    fn choice(&self, scenario: &Scenario) -> Choice {
+        match self.plan.choice {
+            Choice::Every if scenario.has_takers_behind() && self.plan.only.is_none() => Choice::Changes,
+            choice => choice,
+        }
+    }
+
     fn scenario(&mut self, scenario: &Scenario) -> io::Result<()> {
         let start = Instant::now();
         let before = self.totals;
@@ -168,7 +177,7 @@ impl Run<'_> {
             Ok(path) => path,
             Err(failure) => return self.failed(scenario, &mut bytes, &[], failure),
         };
-        for point in path.points(self.plan.choice) {
+        for point in path.points(self.choice(scenario)) {
             for &fate in FATES {
                 let blow = Blow { operation: scenario.operation, path: &path, point, fate };
                 self.experiment(scenario, &mut bytes, &[blow])?;

@@ -442,6 +442,11 @@ pub const PLANTED: &[Scenario] = &[
 ];
 
 impl Scenario {
+    /// Threads fall asleep for results when the victim sleeps.
+    pub fn has_takers_behind(&self) -> bool {
+        self.delivery.is_some_and(|delivery| delivery.takers_come_last)
+    }
+
     /// Returns whether this system has what it is about.
     pub fn is_possible(&self) -> bool {
         !cfg!(ntux_simulated_macos) || self.sweep != SweepDescriptors && !self.kills_a_thread()

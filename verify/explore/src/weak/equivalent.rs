@@ -303,6 +303,8 @@ const EQUIVALENT: &[Equivalent] = &[
             ("packets::post: let place", None),
             ("packets::post: if self", None),
             ("packets::post: if cell", Some("refused exchange: relaxed")),
+            ("packets::post: if cell", Some("exchange: acq_rel")),
+            ("packets::post: if cell", Some("exchange: release")),
             ("packets::take: let place", None),
             ("packets::take: let (seen", Some("wide load: acquire")),
             ("packets::take: if cell", Some("refused exchange: relaxed")),
