@@ -140,7 +140,7 @@ const EQUIVALENT: &[Equivalent] = &[
             ("waiter::inherit_slot", None),
             ("waiter::take_from_dead", None),
             ("waiter::bury_waiters", Some("exchange: release")),
-            ("waiter::bury_waiters", Some("load: relaxed")),
+            ("waiter::bury_waiters: let holder", None),
         ],
         why: "the holder is exchanged, which refuses an old value; who was told of a death has acquired what the dead \
               wrote; who reads it asks for the peer after it, by a load of a word that only exchanges change, and then the kernel; the new holder begins with the waiter's word, and \
