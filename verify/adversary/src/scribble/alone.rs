@@ -29,6 +29,8 @@ const SCRIBBLES: usize = if cfg!(ntux_explore) { 4 } else { 0 };
 /// One seed from its beginning to its end.
 pub fn run(board: &'static Board, seed: u64, steps: u64, bug: Option<Bug>) -> io::Result<()> {
     board.seed.store(seed);
+    #[cfg(ntux_explore)]
+    inside::begin_time();
     let mut rng = Rng::with_seed(seed);
     let capacity = capacity(&mut rng);
     let fenced = Fenced::create(capacity)?;

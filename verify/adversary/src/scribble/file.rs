@@ -46,6 +46,11 @@ impl ArenaFile {
         &self.tables
     }
 
+    /// How many of them a table has. Panics if there is none.
+    pub fn count(&self, table: &str) -> u32 {
+        self.tables.iter().find(|candidate| candidate.name == table).expect("a table").count
+    }
+
     /// A word by its names. Panics if there is none: that is a mistake in the harness.
     pub fn word(&self, table: &str, index: u32, field: &str, place: usize) -> Word {
         let table = self.tables.iter().find(|candidate| candidate.name == table).expect("a table");

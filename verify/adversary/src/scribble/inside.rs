@@ -4,7 +4,8 @@
 use std::cell::{Cell, RefCell};
 
 use fastrand::Rng;
-use ntux_platform::explore::{Access, Identity, Scheduler, install};
+use ntux_platform::atomic::Word64;
+use ntux_platform::explore::{Access, Identity, Scheduler, install, set_clock};
 use ntux_sync::Object;
 
 use super::board::Board;
@@ -16,6 +17,19 @@ const SPAN: u32 = 200;
 /// The victim's identity, each time the same.
 pub const PROCESS: u32 = 4_242;
 pub const THREAD: u32 = 4_243;
+
+/// The time, which passes between operations only: timers are due at the same one each time.
+static CLOCK: Word64 = Word64::new(0);
+/// When a run begins.
+const BEGIN_NS: u64 = 1 << 40;
+/// Between one operation and the next.
+const STEP_NS: u64 = 300_000;
+
+/// A run begins on this thread.
+pub fn begin_time() {
+    CLOCK.store(BEGIN_NS);
+    set_clock(Some(&CLOCK));
+}
 
 /// Called by the core before every shared access of the thread.
 struct Between {
@@ -108,6 +122,7 @@ pub fn with_scribbles<R>(
         slept: Cell::new(false),
         will: Cell::new(0),
     };
+    CLOCK.fetch_add(STEP_NS);
     install(Some(lasting(&between)));
     let result = work();
     install(None);

@@ -375,7 +375,7 @@ impl Scribbler {
 
     /// A queue of this process, or somebody's, with a result that was announced, or is said to be; and packets in any order.
     fn pretend_delivery(&mut self, rng: &mut Rng, known: &[Object]) {
-        let (waiter, _) = self.pretend_waiter(rng, known);
+        let (waiter, ticket) = self.pretend_waiter(rng, known);
         // An arena has as many queues as waits.
         let (queue, serial) = (rng.u32(0..self.file.capacity.waiters.min(4)), rng.u128(0..4));
         let parts = [("used", 1), ("queue", queue.into()), ("serial", serial), ("waiter", waiter.into())];
@@ -383,11 +383,12 @@ impl Scribbler {
         let word = self.file.word("waiters", waiter, "word", 0);
         self.set(word, &[("detached", 1), ("thread", 0x3fff_ffff), ("parked", 1), ("owed", rng.u128(0..2))]);
         let holder = self.file.word("waiters", waiter, "holder", 0);
-        self.set(holder, &[("thread", 0), ("peer", rng.u128(0..2)), ("taken", 1)]);
+        let is_its = rng.u128(0..2);
+        self.set(holder, &[("thread", ticket * is_its), ("detached", is_its), ("peer", rng.u128(0..2)), ("taken", 1)]);
         if rng.bool() {
             self.set(
                 self.file.word("queues", queue, "holder", 0),
-                &[("thread", 0), ("peer", rng.u128(0..2)), ("taken", 1)],
+                &[("thread", serial), ("detached", 0), ("peer", rng.u128(0..2)), ("taken", 1)],
             );
             self.write(self.file.word("queues", queue, "serial", 0), serial);
         }
@@ -407,7 +408,8 @@ impl Scribbler {
         self.set(self.file.word("queues", queue, "bell", 0), &silent);
         for _ in 0..rng.u32(0..4) {
             let parts = [("full", rng.u128(0..2)), ("serial", serial), ("round", rng.u128(0..3))];
-            self.set(self.file.word("packets", rng.u32(0..NEAR), "packet", 0), &parts);
+            let packet = rng.u32(0..self.file.count("packets").min(NEAR));
+            self.set(self.file.word("packets", packet, "packet", 0), &parts);
         }
     }
 }
