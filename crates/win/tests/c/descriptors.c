@@ -6,9 +6,11 @@
 #include <ntux/win/ioapiset.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
 
 static int ends[2];
 
@@ -402,6 +404,7 @@ static void forked(void)
     IS(0, is_open(ends[0]));
 }
 
+#ifdef __linux__
 static DWORD WINAPI wait_too(LPVOID handle)
 {
     int i;
@@ -430,6 +433,7 @@ static void undisturbed(void)
     IS(0, close(nothing));
     IS(TRUE, CloseHandle(handle));
 }
+#endif
 
 #ifndef KILLED
 #define KILLED 60
@@ -473,7 +477,9 @@ int main(void)
     writable();
     among_objects();
     all_of_several();
+#ifdef __linux__
     undisturbed();
+#endif
     registered();
     poll_event();
     poll_semaphore();
