@@ -28,7 +28,7 @@ use crate::{Arena, DetachedWait, Error, Object, Queue, Result};
 /// It waits for the object as a thread does, in the order of arrival, and so takes part in the order. What it has acquired, [`ObjectFd::take`]
 /// takes; the call after that begins to wait again. So between the two the object is the caller's: a mutex can be unlocked, an event reset.
 ///
-/// *Like a level, which a call resets*: it stays readable until [`ObjectFd::take`] returns [`Error::TimedOut`](crate::Error::TimedOut). Used with edges (`EPOLLET`), a
+/// *Like a level, which a call resets*: it stays readable until [`ObjectFd::take`] returns [`Error::TimedOut`]. Used with edges (`EPOLLET`), a
 /// loop takes until then before it polls again. It can be readable for nothing. Nobody reads it or closes it.
 ///
 /// What was acquired and nobody took, [`ObjectFd::close`] returns. It is not given back by itself, because that could not be exact: an event
@@ -77,9 +77,9 @@ impl ObjectFd {
     ///
     /// # Errors
     ///
-    /// Nothing was taken: [`Error::TimedOut`](crate::Error::TimedOut) if it was not acquired, and then the descriptor is armed; [`Error::NoSuchObject`](crate::Error::NoSuchObject) if it was
-    /// closed (that makes nobody look: the descriptor does not become readable for it); [`Error::Exhausted`](crate::Error::Exhausted), [`Error::Os`](crate::Error::Os) if it cannot be waited for
-    /// again now, or cannot be armed ([`Queue::next`]); [`Error::Invalid`](crate::Error::Invalid) in a forked child.
+    /// Nothing was taken: [`Error::TimedOut`] if it was not acquired, and then the descriptor is armed; [`Error::NoSuchObject`] if it was
+    /// closed (that makes nobody look: the descriptor does not become readable for it); [`Error::Exhausted`], [`Error::Os`] if it cannot be waited for
+    /// again now, or cannot be armed ([`Queue::next`]); [`Error::Invalid`] in a forked child.
     ///
     /// Any thread; not in a signal handler.
     pub fn take(&self) -> Result<Satisfied> {
@@ -122,7 +122,7 @@ impl ObjectFd {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) in a forked child.
+    /// [`Error::Invalid`] in a forked child.
     ///
     /// Any thread; not in a signal handler.
     pub fn close(self) -> Result<Option<Satisfied>> {
@@ -130,11 +130,11 @@ impl ObjectFd {
     }
 
     /// Does what [`ObjectFd::close`] does, but for the descriptor, which stays open: for a value that others have, too. They can take nothing
-    /// any more ([`Error::Invalid`](crate::Error::Invalid)).
+    /// any more ([`Error::Invalid`]).
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`](crate::Error::Invalid) also if it has ended.
+    /// [`Error::Invalid`] also if it has ended.
     ///
     /// Any thread; not in a signal handler.
     pub fn end(&self) -> Result<Option<Satisfied>> {
