@@ -251,6 +251,28 @@ static int becomes_readable(int fd)
     return poll(&polled, 1, 60000) == 1;
 }
 
+/* A descriptor that was armed may be readable for nothing: then nothing is found, and it is armed again. */
+static int queue_rests(void)
+{
+    struct ntux_delivered got;
+    int tries;
+
+    for (tries = 0; is_readable(queue_fd); tries++)
+        if (tries == 1000 || ntux_queue_get(arena, queue, 0, 0, &got, 1) != -ETIMEDOUT)
+            return 0;
+    return 1;
+}
+
+static int bell_rests(void)
+{
+    int tries;
+
+    for (tries = 0; is_readable(bell_fd); tries++)
+        if (tries == 1000 || ntux_object_fd_take(arena, bell_fd) != -ETIMEDOUT)
+            return 0;
+    return 1;
+}
+
 /* To a child the descriptors are none; it makes its own. */
 static int use_inherited_descriptors(void)
 {
@@ -279,14 +301,14 @@ static void descriptors(void)
     queue_fd = ntux_queue_fd(arena, queue);
     IS(1, queue_fd >= 0);
     IS(queue_fd, ntux_queue_fd(arena, queue));
-    IS(0, is_readable(queue_fd));
+    IS(1, queue_rests());
     IS(0, ntux_queue_post(arena, queue, 5));
     IS(0, ntux_queue_post(arena, queue, 6));
     IS(1, becomes_readable(queue_fd));
     IS(2, ntux_queue_get(arena, queue, 0, 0, got, 3));
     IS(1, is_readable(queue_fd)); /* not armed */
     IS(-ETIMEDOUT, ntux_queue_get(arena, queue, 0, 0, got, 3));
-    IS(0, is_readable(queue_fd));
+    IS(1, queue_rests());
 
     bell_fd = ntux_object_fd(arena, bell, 7);
     IS(1, bell_fd >= 0 && bell_fd != queue_fd);
@@ -295,7 +317,7 @@ static void descriptors(void)
     IS(1, becomes_readable(bell_fd));
     IS(0, ntux_object_fd_take(arena, bell_fd));
     IS(-ETIMEDOUT, ntux_object_fd_take(arena, bell_fd));
-    IS(0, is_readable(bell_fd));
+    IS(1, bell_rests());
     IS(0, ntux_event_set(arena, bell, NULL));
     IS(1, ntux_object_fd_close(arena, bell_fd)); /* acquired, and not taken */
     IS(-ETIMEDOUT, poll_for(&bell, 1, 0));
@@ -393,7 +415,7 @@ static void attachments_of_queues(void)
     IS(1, becomes_readable(queue_fd));
     IS(1, ntux_queue_get(arena, queue, 0, 0, got, 3));
     IS(-ETIMEDOUT, ntux_queue_get(arena, queue, 0, 0, got, 3));
-    IS(0, is_readable(queue_fd)); /* armed */
+    IS(1, queue_rests()); /* armed */
     IS(0, ntux_queue_close(arena, queue));
     IS(0, is_open(queue_fd));
     IS(-EBADF, ntux_queue_close(again, queue));
