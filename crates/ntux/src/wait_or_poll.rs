@@ -126,7 +126,13 @@ impl WaitOrPoll {
     pub fn wait_any(&mut self, objects: &[Object], descriptors: &mut [Polled], wait: Wait) -> Result<Ready> {
         match now(self.queue.arena(), objects, descriptors, wait)? {
             Some(ready) => Ok(ready),
-            None => self.sleep(objects, descriptors, wait),
+            None => {
+                let ended = self.sleep(objects, descriptors, wait);
+                if let Ok(Ready::Descriptors(_)) = ended {
+                    self.forget_deadline(wait.deadline);
+                }
+                ended
+            }
         }
     }
 
@@ -144,12 +150,7 @@ impl WaitOrPoll {
         match self.queue.register_any(&listed, DetachedWait::by(wait.owner))? {
             Registered::Satisfied(satisfied) => Ok(Ready::Object(satisfied)),
             Registered::Waits(registration) => {
-                let either = Either { queue: &self.queue, registration, deadline: wait.deadline };
-                let ended = either.wait(descriptors);
-                if let Ok(Ready::Descriptors(_)) = ended {
-                    self.forget_deadline(wait.deadline);
-                }
-                ended
+                Either { queue: &self.queue, registration, deadline: wait.deadline }.wait(descriptors)
             }
         }
     }

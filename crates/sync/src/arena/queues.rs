@@ -88,6 +88,12 @@ impl QueueSlot {
         false
     }
 
+    /// Wakes all who sleep here.
+    pub(crate) fn wake_all(&self) {
+        // The kernel takes a larger count for a negative one.
+        futex::wake(self.bell.0.futex_address(), i32::MAX as u32);
+    }
+
     /// Says that a thread has looked at everything since it had read `seen`, and found nothing. Returns false if it was rung again.
     pub(crate) fn silence(&self, seen: Bell) -> bool {
         self.bell.0.compare_exchange(seen.0, seen.silenced().0).is_ok()
@@ -217,7 +223,7 @@ impl Arena {
             let is_theirs = || self.queue_of(queue, peer).is_some() && is_dead();
             if holder.is_taken() && holder.peer() == peer && slot.ring_closed(is_theirs) {
                 // A descriptor of the dead may sleep there still, if another process has it: it would take wakes of the next owner.
-                futex::wake(slot.bell.0.futex_address(), i32::MAX as u32);
+                slot.wake_all();
                 self.free_queue(queue, peer);
             }
         }

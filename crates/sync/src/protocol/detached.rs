@@ -489,8 +489,7 @@ impl<'a> Own<'a> {
     }
 
     fn wake_all(&self) {
-        // The kernel takes a larger count for a negative one.
-        futex::wake(self.bell(), i32::MAX as u32);
+        self.slot.wake_all();
     }
 
     fn packets(&self) -> Result<Packets<'a>> {
