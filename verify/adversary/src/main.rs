@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`domain`] | kills them at random while they wait in a futex domain |
 //! | [`crash`] | kills and stops them at every instruction of every operation (x86-64: it counts instructions) |
+//! | [`owners`] | kills them in numbers, with everything that they can own |
 //! | [`rivals`] | the same to other designs, in their simplest form |
 //! | [`scribble`] | writes rubbish into the arena while they use it |
 //! | [`soak`] | kills and stops them at random, for a given time |
@@ -15,6 +16,8 @@
 mod crash;
 #[cfg(target_os = "linux")]
 mod domain;
+#[cfg(target_os = "linux")]
+mod owners;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod rivals;
 #[cfg(target_os = "linux")]
@@ -58,6 +61,9 @@ enum Command {
     /// Kill processes at random that wait in a futex domain
     #[cfg(target_os = "linux")]
     Domain(domain::Arguments),
+    /// Kill processes that own something, in numbers, and count what is left
+    #[cfg(target_os = "linux")]
+    Owners(owners::Arguments),
     /// Kill and stop processes at random
     #[cfg(target_os = "linux")]
     Soak(soak::Arguments),
@@ -75,6 +81,8 @@ fn main() -> ExitCode {
         Command::UseDevice(program) => program.run(),
         #[cfg(target_os = "linux")]
         Command::Domain(arguments) => arguments.run(),
+        #[cfg(target_os = "linux")]
+        Command::Owners(arguments) => arguments.run(),
         #[cfg(target_os = "linux")]
         Command::Soak(arguments) => arguments.run(),
     }

@@ -194,7 +194,9 @@ impl Play<'_> {
 
     /// By the kernel's account. (A thread that sleeps at the bell of a queue has no wait.)
     fn is_owed(&self, waiter: &WaiterView) -> bool {
-        let is_at_a_bell = self.sleeper_at(waiter).is_some_and(|actor| self.takes(actor));
+        let takes = |victim: usize| matches!(self.victims[victim].operation, Operation::Collect(_));
+        let is_at_a_bell =
+            self.sleeper_at(waiter).is_some_and(|actor| self.takes(actor)) || self.victim_at(waiter).is_some_and(takes);
         !is_at_a_bell && self.sleep_of(waiter) == FutexWait::Owed
     }
 
