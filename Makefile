@@ -10,6 +10,7 @@
 #   PAIRS, SOAK_SECONDS what `make test-crash` does       changes, 60
 #   PROOFS              what `make test-long` proves      all
 #   MINUTES             how long `make test-churn` takes   60
+#   KILLS               of `make test-owners`              10000000
 
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
@@ -281,6 +282,13 @@ test-crash: tools       ## Kill and stop processes at every instruction of every
 		-p ntux-adversary --test crash -- a_will_that
 	$(VERIFY_DIR)/release/ntux-adversary soak --seconds $(SOAK_SECONDS)
 	$(VERIFY_DIR)/release/ntux-adversary domain --kills 100000
+
+# An hour or two. The tests of ntux-adversary kill some thousand.
+KILLS ?= 10000000
+
+test-owners: tools      ## Kill ten million processes that own something, and see that they leave nothing
+	$(CARGO) build --release --locked $(VERIFY) -p ntux-adversary
+	$(VERIFY_DIR)/release/ntux-adversary owners --kills $(KILLS)
 
 test-simulated-crash: tools    ## The same over macOS in simulation: every operation, where it has changed something
 	CARGO=$(CARGO) verify/simulated-macos run $(VERIFY) -p ntux-adversary -- crash --slice --long

@@ -29,7 +29,7 @@ const MUTEXES: usize = 2;
 const BETWEEN: u64 = 1_000;
 /// Most things that a victim takes.
 const THINGS: u32 = 4;
-/// One of so many is killed by the harness.
+/// One of so many is killed by the harness, at some instant.
 const BY_OTHERS: u32 = 16;
 /// After at most so long.
 const LIFE_NS: u64 = 200_000;
@@ -111,7 +111,7 @@ struct Harness {
     kills: u64,
     mutexes: u64,
     balances: u64,
-    /// Of the arena's file, in 512 bytes, at the first balance.
+    /// What the file of the arena took at the first balance, in units of 512 bytes.
     blocks: Option<u64>,
 }
 
