@@ -8,7 +8,8 @@ use ntux_sync::inspect::{Claim, Presence, Snapshot, Value, WaitState, WaitView, 
 use ntux_sync::spec::Outcome;
 use ntux_sync::{New, Object};
 
-use super::play::{Play, Result, wrong};
+use super::operation::Operation;
+use super::play::{Play, Result, Victim, wrong};
 use super::stage::SLEEPERS;
 use crate::WAKES_AT_DEATH;
 use ntux_testkit::task::{FutexWait, Task};
@@ -122,7 +123,19 @@ impl Play<'_> {
     fn is_owed_nothing(&mut self, actor: usize) -> Result<bool> {
         let snapshot = self.stage.view.snapshot().map_err(io::Error::other)?;
         self.look_at_detached(&snapshot)?;
-        Ok(!self.judge.may_be_owed(actor))
+        Ok(!self.judge.may_be_owed(actor) || self.nothing_is_there(&snapshot))
+    }
+
+    /// Returns true if no wait without a thread goes on, whatever the model allows: who was registering one is dead, and it does not stand.
+    fn nothing_is_there(&self, snapshot: &Snapshot) -> bool {
+        let may_change = |victim: &Victim| !victim.is_over || matches!(victim.operation, Operation::Post(_));
+        let goes_on = |waiter: &WaiterView| {
+            waiter.queue.is_some() && matches!(waiter.state, WaitState::Waiting | WaitState::Satisfied { .. })
+        };
+        let registers = |victim: &Victim| matches!(victim.operation, Operation::Detach(..));
+        self.victims.iter().any(registers)
+            && !self.victims.iter().any(may_change)
+            && !snapshot.waiters.iter().any(goes_on)
     }
 
     fn has_timers(&self) -> bool {
