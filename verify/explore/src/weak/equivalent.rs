@@ -26,7 +26,7 @@ const EQUIVALENT: &[Equivalent] = &[
             ("objects::free", None),
             ("objects::build", None),
             ("pool::fresh", None),
-            ("epoch::begin_with", None),
+            ("epoch::begin_in", None),
             ("burial::bury_thread", None),
         ],
         why: "an exchange of the same word follows, and refuses an old value; it reads the last one; a glance without one \
@@ -284,7 +284,6 @@ const EQUIVALENT: &[Equivalent] = &[
             ("detached::of_any", None),
             ("detached::of_detached", None),
             ("detached::take_result", None),
-            ("detached::cancel", None),
             ("detached::free", None),
         ],
         why: "who reads of which wait a slot is has loaded the waiter's word before, which was exchanged after all that was written, or was \
@@ -315,6 +314,7 @@ const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
         accesses: &[
             ("liveness::lineage", None),
+            ("liveness::start_in_proc: return start", None),
             ("protection::page_size", None),
             ("mod::spins", None),
             ("peers::peer", None),

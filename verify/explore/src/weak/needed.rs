@@ -23,6 +23,11 @@ const RARE: &[(&str, &str, &str, u64)] = &[
 /// goes wrong.
 const UNSEEN: &[(&str, &str, &str)] = &[
     (
+        "liveness::start_in_proc: && of",
+        "load: relaxed",
+        "O-start: the start time is read after the file system for which it is kept, or it is none yet",
+    ),
+    (
         "chunks::transfer",
         "wide load: relaxed",
         "a thread that reads an old transfer again and again begins again as often; g-event has spun so, after 39,000 executions",
