@@ -93,10 +93,14 @@ impl Judge {
     }
 
     /// A thread is gone, where waits without a thread are: one that it was registering may stand, or not. If it was a process of its own,
-    /// its waits are gone with it.
-    pub fn dies(&mut self, thread: usize) {
+    /// its waits are gone with it. `goes_on`: unless it was registering one, which is a wait of this thread until it stands, and the system
+    /// does not end such waits.
+    pub fn dies(&mut self, thread: usize, goes_on: bool) {
         self.drift();
-        self.states = std::mem::take(&mut self.states).into_iter().flat_map(|state| state.die(thread)).collect();
+        let unseen = |state: &State| goes_on.then(|| state.clone().with_deaths_unseen().die(thread));
+        let states = std::mem::take(&mut self.states);
+        let after = |state: State| state.die(thread).into_iter().chain(unseen(&state).into_iter().flatten());
+        self.states = states.into_iter().flat_map(after).collect();
         self.pending.retain(|pending| pending.thread != thread || pending.is_signal);
         self.stop_to_close();
     }

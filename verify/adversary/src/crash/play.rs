@@ -294,7 +294,10 @@ impl<'a> Play<'a> {
         victim.is_over = true;
         match self.scenario.delivery {
             None => self.judge.kill(number, its_wait_ends),
-            Some(_) => self.judge.dies(number),
+            Some(_) => {
+                let registers = matches!(victim.operation, Operation::Detach(..));
+                self.judge.dies(number, registers && !its_wait_ends);
+            }
         }
     }
 
@@ -519,7 +522,7 @@ impl<'a> Play<'a> {
         outcome.into_iter().for_each(|outcome| self.took(outcome));
         if self.scenario.delivery.is_some_and(|delivery| delivery.place == Place::Victim) && number == VICTIMS[0] {
             // Its process ends with it.
-            self.judge.dies(number);
+            self.judge.dies(number, false);
         }
         match is_right {
             true => Ok(()),
