@@ -119,7 +119,7 @@ struct Harness {
     kills: u64,
     mutexes: u64,
     balances: u64,
-    /// The pages of the arena's file that have memory, since the first balance.
+    /// The pages of the arena's file that had memory at the last balance; none before the first.
     pages: BTreeSet<u64>,
 }
 
@@ -205,7 +205,7 @@ impl Harness {
         }
     }
 
-    /// Starts one that lives on with a mutex, a queue and what else it takes.
+    /// Starts one that lives on with a queue, and a wait that stands.
     fn keep_one(&mut self) -> io::Result<()> {
         let child = Child::fork(|| {
             let victim = Victim { arena: &self.arena, objects: self.objects, board: self.board, owner: HARNESS + 1 };
@@ -270,8 +270,8 @@ impl Harness {
 
     fn balance_pages(&mut self) -> Checked {
         let pages = self.pages_now().map_err(|error| error.to_string())?;
-        let first = std::mem::replace(&mut self.pages, pages);
-        let more = self.pages.difference(&first).filter(|_| !first.is_empty());
+        let before = std::mem::replace(&mut self.pages, pages);
+        let more = self.pages.difference(&before).filter(|_| !before.is_empty());
         let tables = tables(CAPACITY).ok_or("a legal capacity")?;
         let of =
             |page: &u64| tables.iter().rfind(|table| table.start < (page + 1) * PAGE).map_or("", |table| table.name);

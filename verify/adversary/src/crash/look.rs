@@ -15,7 +15,6 @@ use ntux_sync::inspect::{
 use ntux_sync::spec::{self, Semaphore};
 
 use super::judge::Judge;
-use super::operation::Operation;
 use super::play::{Play, Result, Victim, wrong};
 use super::stage::SLEEPERS;
 
@@ -67,15 +66,13 @@ impl Play<'_> {
     /// Waits without a thread of living processes are there, or have ended, as the model says. (One that a victim was registering may be in a
     /// place that still has its name.)
     pub(super) fn look_at_detached(&mut self, snapshot: &Snapshot) -> Result<()> {
-        let registers = |victim: &Victim| matches!(victim.operation, Operation::Detach(..));
         let stands = |victim: &Victim| !victim.is_over;
-        if self.scenario.delivery.is_none() || self.victims.iter().any(|victim| registers(victim) || stands(victim)) {
+        if self.scenario.delivery.is_none() || self.victims.iter().any(|victim| victim.registers() || stands(victim)) {
             return Ok(());
         }
         let is_there = |waiter: &&WaiterView| {
             let is_alive = snapshot.peer(waiter.peer).is_some_and(|peer| peer.presence == Presence::Alive);
-            let goes_on = matches!(waiter.state, WaitState::Waiting | WaitState::Satisfied { .. });
-            waiter.queue.is_some() && is_alive && goes_on
+            is_alive && goes_on_without_a_thread(waiter)
         };
         let seen: Vec<_> = snapshot.waiters.iter().filter(is_there).collect();
         let results = seen.iter().filter(|waiter| waiter.state != WaitState::Waiting).count();
@@ -176,4 +173,9 @@ fn is_same(model: &spec::Value, value: &Value) -> bool {
 pub fn open(arena: &ntux_sync::Arena) -> std::io::Result<View> {
     let fd = arena.fd().expect("an arena that was created keeps its descriptor");
     View::open(fd.as_fd()).map_err(std::io::Error::other)
+}
+
+/// Returns true if this is a wait without a thread that waits, or has a result.
+pub(super) fn goes_on_without_a_thread(waiter: &WaiterView) -> bool {
+    waiter.queue.is_some() && matches!(waiter.state, WaitState::Waiting | WaitState::Satisfied { .. })
 }

@@ -89,6 +89,13 @@ pub(super) struct Victim {
     pub(super) is_over: bool,
 }
 
+impl Victim {
+    /// Returns true if its operation registers a wait without a thread.
+    pub(super) fn registers(&self) -> bool {
+        matches!(self.operation, Operation::Detach(..))
+    }
+}
+
 /// What a victim does.
 #[derive(Clone, Copy)]
 struct Part {
@@ -295,8 +302,8 @@ impl<'a> Play<'a> {
         match self.scenario.delivery {
             None => self.judge.kill(number, its_wait_ends),
             Some(_) => {
-                let registers = matches!(victim.operation, Operation::Detach(..));
-                self.judge.dies(number, registers && !its_wait_ends);
+                let goes_on = victim.registers() && !its_wait_ends;
+                self.judge.dies(number, goes_on);
             }
         }
     }

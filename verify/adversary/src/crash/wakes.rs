@@ -8,6 +8,7 @@ use ntux_sync::inspect::{Claim, Presence, Snapshot, Value, WaitState, WaitView, 
 use ntux_sync::spec::Outcome;
 use ntux_sync::{New, Object};
 
+use super::look::goes_on_without_a_thread;
 use super::operation::Operation;
 use super::play::{Play, Result, Victim, wrong};
 use super::stage::SLEEPERS;
@@ -129,13 +130,9 @@ impl Play<'_> {
     /// Returns true if no wait without a thread goes on, whatever the model allows: who was registering one is dead, and it does not stand.
     fn nothing_is_there(&self, snapshot: &Snapshot) -> bool {
         let may_change = |victim: &Victim| !victim.is_over || matches!(victim.operation, Operation::Post(_));
-        let goes_on = |waiter: &WaiterView| {
-            waiter.queue.is_some() && matches!(waiter.state, WaitState::Waiting | WaitState::Satisfied { .. })
-        };
-        let registers = |victim: &Victim| matches!(victim.operation, Operation::Detach(..));
-        self.victims.iter().any(registers)
+        self.victims.iter().any(Victim::registers)
             && !self.victims.iter().any(may_change)
-            && !snapshot.waiters.iter().any(goes_on)
+            && !snapshot.waiters.iter().any(goes_on_without_a_thread)
     }
 
     fn has_timers(&self) -> bool {
