@@ -192,8 +192,10 @@ static inline void handle(int signal, void (*handler)(int, siginfo_t *, void *),
     CHECK(sigaction(signal, &action, NULL) == 0);
 }
 
-/* The watchdog of every program: SIGALRM is left to its default. */
-static inline void watchdog(unsigned seconds) { alarm(seconds); }
+/* The watchdog of every program, which takes so many seconds at most on a machine that does nothing else; in an emulator beside
+ * other work it has taken more. SIGALRM is left to its default.
+ */
+static inline void watchdog(unsigned seconds) { alarm(8 * seconds); }
 
 static inline void exited_well(pid_t child)
 {
