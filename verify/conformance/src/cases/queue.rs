@@ -491,10 +491,13 @@ fn what_the_dead_have_registered_acquires_nothing(face: &dyn Face) {
     check::auto(face, event, 1);
 }
 
+/// Milliseconds until a timer is due for which a wait is registered before that, in an emulator beside other work, too.
+const A_WHILE: u64 = 300;
+
 fn a_timer_is_delivered_when_it_is_due(face: &dyn Face) {
     for clock in [Clock::Monotonic, Clock::Wall, Clock::Boot] {
         let (queue, timer) = (face.queue_create().unwrap(), face.timer_create(0).unwrap());
-        let due = clock.in_ms(30);
+        let due = clock.in_ms(A_WHILE);
         assert_eq!(face.timer_set(timer, clock, due, 0), Ok(()));
         let wait = register(face, queue, &any(&[timer]), 1);
         nothing(face, queue);
@@ -502,9 +505,9 @@ fn a_timer_is_delivered_when_it_is_due(face: &dyn Face) {
         assert!(clock.now_ns() >= due, "too early");
         assert_eq!(face.timer_read(timer).map(|timer| timer.signaled), Ok(0), "acquired");
         // Somebody looks at it before anybody is at the queue.
-        assert_eq!(face.timer_set(timer, clock, clock.in_ms(20), 0), Ok(()));
+        assert_eq!(face.timer_set(timer, clock, clock.in_ms(A_WHILE), 0), Ok(()));
         let wait = register(face, queue, &any(&[timer]), 2);
-        thread::sleep(Duration::from_millis(60));
+        thread::sleep(Duration::from_millis(A_WHILE + 40));
         assert_eq!(face.timer_read(timer).map(|timer| timer.signaled), Ok(0));
         assert_eq!(face.queue_cancel(wait), Ok(Some(Satisfied { index: 0, abandoned: false })));
     }
