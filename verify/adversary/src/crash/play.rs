@@ -555,9 +555,14 @@ impl<'a> Play<'a> {
         let sweeps_objects = self.scenario.sweep.is_of_objects();
         let places = if sweeps_objects { 0 } else { places };
         let expected = Answer::Semaphore(objects, places);
-        match self.order(WORKERS[self.calls % WORKERS.len()], self.scenario.sweep)? {
+        let worker = WORKERS[self.calls % WORKERS.len()];
+        match self.order(worker, self.scenario.sweep)? {
             Ok(found) if found == expected => Ok(()),
-            other => wrong(format!("a sweep finds {other:?}, not {expected:?}")),
+            other => {
+                // What was lost is lost the second time, too; what somebody still had may be there.
+                let again = self.order(worker, self.scenario.sweep)?;
+                wrong(format!("a sweep finds {other:?}, not {expected:?}; the next one finds {again:?}"))
+            }
         }
     }
 
