@@ -165,6 +165,10 @@ pub enum Bug {
     DeliveryUnwilled,
     /// A thread that was woken to take a result has made no will.
     TakerUnwilled,
+    /// I-end-2: a thread that sleeps does not ask whether the owner of its mutex lives.
+    OwnerUnasked,
+    /// I-end-1: who has found an owner ended kills whichever owns the mutex by then.
+    KillsHeir,
     /// A supervisor frees the place of a dead thread without ending its wait.
     BuryOpen,
 }

@@ -9,6 +9,7 @@ mod lives;
 mod meetings;
 mod mutexes;
 mod names;
+mod owners;
 mod signals;
 mod timers;
 mod waits;
@@ -45,6 +46,7 @@ pub fn all_programs() -> Vec<Program> {
         names::names(),
         timers::timers(),
         timers::deaths(),
+        owners::deaths(),
         detached::waits(),
         detached::deaths(),
         detached::packets(),

@@ -166,6 +166,8 @@ pub const PLANTED: &[Planted] = &[
     planted("lateowner", Bug::LateOwner, Found::Exhaustively("queue-anew-packet", 2)),
     planted("freedtwice", Bug::FreedTwice, Found::Exhaustively("detached-there-again", 2)),
     planted("withdrawsheir", Bug::WithdrawsHeir, Found::AtRandom("dead-queue-heir")),
+    planted("ownerunasked", Bug::OwnerUnasked, Found::Exhaustively("owner-waited", 1)),
+    planted("killsheir", Bug::KillsHeir, Found::Exhaustively("owner-killed", 1)),
     Planted {
         name: "hastyload",
         broken: Broken::Load,

@@ -98,6 +98,8 @@ pub struct Program {
     pub one_chunk: bool,
     /// Calls that do not wait in the model may sleep, as for a lock; but none for ever.
     pub blocks: bool,
+    /// Each thread has an owner id of the arena, from [`ntux_sync::spec::OWNERS`] on, and time goes by when nothing else happens.
+    pub owners: bool,
     /// Waits without a thread that there can be, known by their labels, from 0 on.
     pub detached: usize,
     /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
@@ -139,6 +141,7 @@ impl Program {
             few_places: false,
             one_chunk: false,
             blocks: false,
+            owners: false,
             detached: 0,
             room: 0,
             creator: None,
@@ -149,6 +152,12 @@ impl Program {
     /// A thread may die.
     pub fn mortal(mut self, thread: ThreadId) -> Self {
         self.fates[thread].mortal = true;
+        self
+    }
+
+    /// Each thread has an owner id of the arena.
+    pub fn with_owners(mut self) -> Self {
+        self.owners = true;
         self
     }
 

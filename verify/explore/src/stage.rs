@@ -65,6 +65,9 @@ pub(crate) fn clock() -> &'static Word64 {
     CLOCK.with(|clock| *clock)
 }
 
+/// How often time goes by at the end: each thread that sleeps looks at the owners of its mutexes twice.
+const LOOKS: usize = 8;
+
 impl Stage {
     /// A stage for a program. There can be one at a time on a thread of the operating system.
     pub fn new(program: &Program, subject: Box<dyn Subject>) -> Self {
@@ -83,6 +86,7 @@ impl Stage {
             without_wills: program.without_wills,
             decides_at_once: program.decides_at_once,
             blocks: program.blocks,
+            owners: program.owners,
             threads: Vec::new(),
             explained: monitor.start(),
             monitor,
@@ -280,12 +284,17 @@ impl Stage {
         let is_due = |stage: &Self, thread: ThreadId| stage.seam.with(|run| run.is_due(thread));
         let due = |stage: &Self| (0..observer).find(|&thread| !frozen.contains(&thread) && is_due(stage, thread));
         let live = |stage: &Self, thread: &ThreadId| !frozen.contains(thread) && stage.runnable(*thread);
-        // A thread that sleeps until a time that has come needs nobody to wake.
-        while let Some(thread) = due(self).or_else(|| (0..observer).find(|thread| live(self, thread))) {
-            let order = if is_due(self, thread) { Order::DeadlinePassed } else { Order::Go };
-            self.resume(thread, order);
-            if self.seam.with(|run| run.failure.is_some()) {
-                return;
+        for _ in 0..LOOKS {
+            // A thread that sleeps until a time that has come needs nobody to wake.
+            while let Some(thread) = due(self).or_else(|| (0..observer).find(|thread| live(self, thread))) {
+                let order = if is_due(self, thread) { Order::DeadlinePassed } else { Order::Go };
+                self.resume(thread, order);
+                if self.seam.with(|run| run.failure.is_some()) {
+                    return;
+                }
+            }
+            if !self.seam.with(|run| run.owners && run.let_time_pass(&frozen)) {
+                break;
             }
         }
         self.seam.with(|run| run.check_sleepers(&frozen, true));

@@ -6,6 +6,7 @@ pub(crate) mod interruptible;
 mod names;
 mod objects;
 mod operations;
+mod owners;
 mod signal_and_wait;
 mod supervisor;
 mod waits;
@@ -19,6 +20,7 @@ use ntux_platform::memory::FileId;
 
 use crate::arena::Arena;
 use crate::format::layout::Capacity;
+use crate::protocol::owner;
 use crate::protocol::waiter::{self, Waiter};
 use crate::{Error, Result};
 
@@ -94,8 +96,9 @@ impl Arena {
         waiter
     }
 
-    /// Returns a thread's slot. The waiter may be used again; it then takes a new slot.
+    /// Returns a thread's slot, and ends its owner ([`Arena::owner_of_this_thread`]). The waiter may be used again; it then takes a new slot.
     pub fn retire(&self, waiter: &Waiter) {
+        owner::retire(self, waiter);
         waiter::retire(self, waiter);
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod lifetime;
 pub(crate) mod meeting;
 pub(crate) mod names;
 pub(crate) mod objects;
+pub(crate) mod owners;
 pub(crate) mod packets;
 pub(crate) mod peers;
 pub(crate) mod pool;
@@ -34,7 +35,9 @@ use ntux_platform::atomic::{Word32, Word128};
 use ntux_platform::memory::{self, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
-use crate::format::layout::{Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, QueueSlot, WaiterSlot};
+use crate::format::layout::{
+    Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, OwnerSlot, QueueSlot, WaiterSlot,
+};
 use crate::format::limits::{NAMES_GROUP, PACKETS_MAX, PEERS_MAX, RECORDS};
 use crate::format::{FINGERPRINT, MAGIC, VERSION};
 use crate::planted::{Bug, planted};
@@ -209,6 +212,19 @@ impl Arena {
             let first = self.mapping.base().add(self.layout.packets as usize).cast::<Word128>();
             slice::from_raw_parts(first.as_ptr().add((index * PACKETS_MAX) as usize), PACKETS_MAX as usize)
         })
+    }
+
+    fn owner_slot(&self, index: u32) -> Option<&OwnerSlot> {
+        // SAFETY: the layout has `owner_count` owners here, 32-byte aligned.
+        (index < self.layout.owner_count).then(|| unsafe { self.at(self.layout.owners, index) })
+    }
+
+    fn provide_owner(&self, index: u32) -> bool {
+        self.provide::<OwnerSlot>(self.layout.owners, index)
+    }
+
+    fn owner_count(&self) -> u32 {
+        self.layout.owner_count
     }
 
     /// How many queues there can be.

@@ -119,6 +119,7 @@ impl Arena {
         }
         // Waits of its threads have ended with them; those without a thread end with its queues. As long as it has the place, so do they.
         self.bury_queues(index, || word.load() == found);
+        self.bury_owners(index, || word.load() == found);
         // I-peer-3. Fails if it was taken over, or if another thread of this process was first.
         planted(Bug::PlaceShared)
             || word.compare_exchange(found, pack(me)).map_or_else(|now| now == pack(me), |()| true)

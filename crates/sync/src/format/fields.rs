@@ -10,8 +10,8 @@ use core::mem::offset_of;
 use ntux_platform::liveness::{INCARNATION_BITS, START_BITS, THREAD_BITS};
 
 use super::layout::{
-    Capacity, Chunk, ChunkPool, Header, Layout, NAME_WORDS, NameGroup, NameText, ObjectSlot, PoolWords, QueueSlot,
-    WaiterSlot, Woken,
+    Capacity, Chunk, ChunkPool, Header, Layout, NAME_WORDS, NameGroup, NameText, ObjectSlot, OwnerSlot, PoolWords,
+    QueueSlot, WaiterSlot, Woken,
 };
 use super::limits::{
     LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE, QUEUE_GROUPS, RECORDS,
@@ -161,6 +161,7 @@ pub(crate) const fn add_to(hash: Hash) -> Hash {
         .add_fields(SCHEDULE_FIELDS)
         .add_fields(QUEUE_FIELDS)
         .add_fields(PACKET_FIELDS)
+        .add_fields(OWNER_FIELDS)
 }
 
 const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
@@ -283,6 +284,16 @@ pub(crate) const DELIVERED_TO: &[Bits] =
 /// Where threads sleep for a delivery.
 pub(crate) const BELL: &[Bits] =
     &[bits("looked_at", 0, 29), bits("silent", 29, 1), bits("rings", 32, 31), bits("closed", 63, 1)];
+/// An owner id of the arena.
+pub(crate) const OWNER_ID: &[Bits] = &[bits("index", 0, 15), bits("turn", 15, 16), bits("arenas", 31, 1)];
+/// Who has the place of an owner: a holder, and how often somebody had it.
+pub(crate) const OWNER: &[Bits] = &[
+    bits("thread", 0, THREAD_BITS),
+    bits("peer", 51, 12),
+    bits("taken", 63, 1),
+    bits("turn", 64, 16),
+    bits("unswept", 80, 1),
+];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
@@ -298,11 +309,12 @@ pub(crate) const TRANSFER: &[Bits] =
 pub(crate) const DEADLINE: &[Bits] = &[bits("time", 0, 63), bits("wall_clock", 63, 1)];
 const HINTS: &[Bits] = &[bits("first", 0, 32), bits("changes", 32, 32)];
 
-const POOLS: [usize; 4] = [
+const POOLS: [usize; 5] = [
     offset_of!(Header, object_pool),
     offset_of!(Header, waiter_pool),
     offset_of!(Header, chunk_pool),
     offset_of!(Header, queue_pool),
+    offset_of!(Header, owner_pool),
 ];
 
 const HEADER_FIELDS: &[Field] = &[
@@ -325,6 +337,9 @@ const HEADER_FIELDS: &[Field] = &[
     field("queue_pool.hints", POOLS[3] + offset_of!(PoolWords, hints), 8, HINTS),
     field("queue_pool.fresh", POOLS[3] + offset_of!(PoolWords, fresh), 4, &[]),
     field("queue_pool.rotor", POOLS[3] + offset_of!(PoolWords, rotor), 4, &[]),
+    field("owner_pool.hints", POOLS[4] + offset_of!(PoolWords, hints), 8, HINTS),
+    field("owner_pool.fresh", POOLS[4] + offset_of!(PoolWords, fresh), 4, &[]),
+    field("owner_pool.rotor", POOLS[4] + offset_of!(PoolWords, rotor), 4, &[]),
     field("families", offset_of!(Header, families), 4, &[]),
     field("founded", offset_of!(Header, founded), 4, &[]),
     field("trace_until", offset_of!(Header, trace_until), 8, &[]),
@@ -377,6 +392,10 @@ const TEXT_FIELDS: &[Field] = &[row(NAME_WORDS, field("text", 0, 8, &[]))];
 
 const SCHEDULE_FIELDS: &[Field] = &[field("schedule", 0, 16, SCHEDULE)];
 const PACKET_FIELDS: &[Field] = &[field("packet", 0, 16, PACKET)];
+const OWNER_FIELDS: &[Field] = &[
+    field("word", offset_of!(OwnerSlot, word), 16, OWNER),
+    field("next_hint", offset_of!(OwnerSlot, next_hint), 4, &[]),
+];
 const QUEUE_FIELDS: &[Field] = &[
     field("bell", offset_of!(QueueSlot, bell), 8, BELL),
     field("holder", offset_of!(QueueSlot, holder), 8, HOLDER),
@@ -392,8 +411,8 @@ const QUEUE_FIELDS: &[Field] = &[
 ];
 
 /// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, queues,
-/// packets, claims, names, texts, schedules. None if the capacity is out of bounds.
-pub fn tables(capacity: Capacity) -> Option<[Table; 12]> {
+/// packets, claims, names, texts, schedules, owners. None if the capacity is out of bounds.
+pub fn tables(capacity: Capacity) -> Option<[Table; 13]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
     Some([
@@ -409,6 +428,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 12]> {
         table("names", layout.names, size_of::<NameGroup>(), layout.name_groups, NAME_GROUP_FIELDS),
         table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),
         table("schedules", layout.schedules, 16, capacity.objects, SCHEDULE_FIELDS),
+        table("owners", layout.owners, size_of::<OwnerSlot>(), layout.owner_count, OWNER_FIELDS),
     ])
 }
 

@@ -14,6 +14,7 @@
 //! ...      names         4096 bytes for each group of names: which objects have them
 //! ...      texts         256 bytes for each name
 //! ...      schedules     16 bytes for each object that is a timer
+//! ...      owners        32 bytes for each owner id that the arena has given out
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
@@ -28,8 +29,8 @@ use core::mem::offset_of;
 use ntux_platform::atomic::{Word32, Word64, Word128};
 
 use super::limits::{
-    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK, PLACES_INLINE,
-    QUEUE_GROUPS, QUEUES_MAX, RECORDS, WAITERS_MAX,
+    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, OWNERS_MAX, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK,
+    PLACES_INLINE, QUEUE_GROUPS, QUEUES_MAX, RECORDS, WAITERS_MAX,
 };
 use crate::WAIT_MAX;
 
@@ -77,6 +78,7 @@ pub struct Header {
     pub waiter_pool: Line<PoolWords>,
     pub chunk_pool: Line<ChunkPool>,
     pub queue_pool: Line<PoolWords>,
+    pub owner_pool: Line<PoolWords>,
     /// The number of the next event that a thread reports.
     pub trace_head: Line<Word64>,
     /// A bit for each group of names that has memory.
@@ -191,6 +193,15 @@ pub struct QueueSlot {
     pub seen: Line<[Word32; QUEUE_GROUPS]>,
 }
 
+/// The place of an owner. See [`crate::arena::owners`].
+#[repr(C, align(32))]
+pub struct OwnerSlot {
+    /// [`super::owner::OwnerWord`].
+    pub word: Word128,
+    /// Next hint of the pool.
+    pub next_hint: Word32,
+}
+
 /// Additional entries of a wait set.
 #[repr(C, align(64))]
 pub struct Chunk {
@@ -225,6 +236,7 @@ const _: () = assert!(size_of::<WaiterSlot>() == 1216);
 const _: () = assert!(offset_of!(WaiterSlot, asleep_since) / 64 == offset_of!(WaiterSlot, joined_after) / 64);
 const _: () = assert!(size_of::<Chunk>() == 256);
 const _: () = assert!(size_of::<QueueSlot>() == 2304);
+const _: () = assert!(size_of::<OwnerSlot>() == 32);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 
 /// Byte offsets for a capacity.
@@ -244,6 +256,8 @@ pub struct Layout {
     pub name_groups: u32,
     pub texts: u64,
     pub schedules: u64,
+    pub owners: u64,
+    pub owner_count: u32,
     pub length: u64,
 }
 
@@ -272,7 +286,10 @@ impl Layout {
         let name_groups = (capacity.objects.div_ceil(NAMES_GROUP as u32 / 2)).min(NAME_GROUPS_MAX);
         let texts = names + u64::from(name_groups) * size_of::<NameGroup>() as u64;
         let schedules = texts + u64::from(name_groups) * (NAMES_GROUP * size_of::<NameText>()) as u64;
-        let length = schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64;
+        let owners = (schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64)
+            .next_multiple_of(size_of::<OwnerSlot>() as u64);
+        let owner_count = capacity.waiters.min(OWNERS_MAX);
+        let length = owners + u64::from(owner_count) * size_of::<OwnerSlot>() as u64;
         let length = length.next_multiple_of(4096);
         Some(Layout {
             peers,
@@ -289,6 +306,8 @@ impl Layout {
             name_groups,
             texts,
             schedules,
+            owners,
+            owner_count,
             length,
         })
     }

@@ -21,6 +21,10 @@ pub const OBJECTS_MAX: u32 = 1 << 24;
 pub const RECORDS: u32 = 1 << 16;
 /// Most bytes of a name.
 pub const NAME_MAX: usize = 255;
+/// Owner ids of an arena, at a time.
+pub const OWNERS_MAX: u32 = 1 << 15;
+/// How often a place of an owner is used before the objects are asked whether they name an earlier one. A checker's is soon.
+pub(crate) const OWNER_TURNS: u32 = if cfg!(ntux_explore) { 2 } else { u16::MAX as u32 };
 /// Groups of names, at most; see [`crate::arena::names`].
 pub const NAME_GROUPS_MAX: u32 = 256;
 /// Places for names in a group, which is a page with its head.
@@ -52,7 +56,7 @@ pub(crate) const QUEUEING_TRIES: u32 = 16;
 pub(crate) const RETRIES: u32 = 1 << 20;
 
 /// All limits, in the order of the fingerprint. Processes with different limits cannot share an arena.
-pub(crate) const ALL: [u64; 22] = [
+pub(crate) const ALL: [u64; 24] = [
     PEERS_MAX as u64,
     PEERS_USED as u64,
     FAMILIES_MAX as u64,
@@ -63,6 +67,8 @@ pub(crate) const ALL: [u64; 22] = [
     CHUNK_USED as u64,
     HOLDERS_USED as u64,
     RECORDS as u64,
+    OWNERS_MAX as u64,
+    OWNER_TURNS as u64,
     NAME_MAX as u64,
     NAME_GROUPS_MAX as u64,
     NAMES_GROUP as u64,

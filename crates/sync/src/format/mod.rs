@@ -15,6 +15,7 @@
 //! | which wait set a chunk belongs to | [`chunk_word`] |
 //! | the admitted operation | [`admission_word`] |
 //! | a process that takes part | [`peer`] |
+//! | an owner id of the arena, and who has it | [`owner`] |
 //! | which object has a name | [`name_word`] |
 //! | when a timer is due | [`schedule`] |
 //! | to which queue a detached wait is delivered, and who sleeps there | [`delivery`] |
@@ -36,6 +37,7 @@ pub(crate) mod mark;
 pub(crate) mod meta;
 pub(crate) mod name_word;
 pub(crate) mod object_word;
+pub(crate) mod owner;
 pub(crate) mod packet_word;
 pub(crate) mod peer;
 pub(crate) mod schedule;
@@ -48,7 +50,7 @@ use layout::{Chunk, Header, ObjectSlot, WaiterSlot};
 /// "ntux sync" as bytes.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"ntuxsync");
 /// Incremented with every incompatible change.
-pub const VERSION: u32 = 20;
+pub const VERSION: u32 = 21;
 
 /// A hash that two builds share only if they agree on every position, width and name of [`fields`], and on every limit
 /// of [`limits`].

@@ -35,6 +35,7 @@ pub(crate) mod detached;
 pub(crate) mod epoch;
 pub(crate) mod hand_over;
 pub(crate) mod look;
+pub(crate) mod owner;
 pub(crate) mod probe;
 pub(crate) mod queueing;
 pub(crate) mod request;

@@ -107,18 +107,18 @@ pub(crate) struct Queueing {
     moved: bool,
     /// How often the wait has restarted.
     disturbed: u32,
-    /// One of the objects is a timer, or the alert is.
-    has_timers: bool,
+    /// One of the objects, or the alert, is a timer; or one is a mutex at whose owner the wait must look.
+    must_look: bool,
 }
 
 impl Queueing {
-    pub fn new(has_timers: bool) -> Queueing {
-        Queueing { versions: [0; LIST_MAX], seen: 0, began_ns: None, moved: false, disturbed: 0, has_timers }
+    pub fn new(must_look: bool) -> Queueing {
+        Queueing { versions: [0; LIST_MAX], seen: 0, began_ns: None, moved: false, disturbed: 0, must_look }
     }
 
-    /// Returns true if the thread must not sleep longer than until a timer is due.
-    pub fn has_timers(&self) -> bool {
-        self.has_timers
+    /// Returns true if the thread must not sleep longer than until a timer is due, or it is time to look at an owner.
+    pub fn must_look(&self) -> bool {
+        self.must_look
     }
 
     /// Begins a check, at the first object.

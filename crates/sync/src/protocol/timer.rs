@@ -28,6 +28,7 @@ use super::claim::help;
 use super::detached::Destination;
 use super::epoch::{Decision, Epoch};
 use super::hand_over::Signaled;
+use super::owner::Looks;
 use super::queueing::Joined;
 use super::request::Request;
 use super::signal::{missing, serve_in_turn};
@@ -215,7 +216,7 @@ fn tell(arena: &Arena, waiter: &Waiter, object: Object, slot: &ObjectSlot) {
     }
 }
 
-/// [`wait::conclude`] for a wait that has timers among its objects. An error takes the place of `joined`.
+/// [`wait::conclude`] for a wait that has timers among its objects, or mutexes at whose owners it must look. An error takes the place of `joined`.
 #[cold]
 pub(super) fn conclude(
     epoch: &Epoch<'_>,
@@ -235,13 +236,14 @@ pub(super) fn conclude(
     }
 }
 
-/// Sleeps until the wait is decided, or withdraws it when its deadline passes. Fires the timers that become due meanwhile.
+/// Sleeps until the wait is decided, or withdraws it when its deadline passes. Fires the timers that become due meanwhile, and kills the
+/// mutexes whose owners have ended.
 fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result<Decision> {
     let &Epoch { arena, waiter, slot, .. } = epoch;
     if waiter.spin.looks() {
         epoch.look();
     }
-    let (mut has_slept, parks_late) = (false, planted(Bug::ParkLate));
+    let (mut has_slept, mut looks, parks_late) = (false, Looks::new(), planted(Bug::ParkLate));
     let decision = loop {
         if !waiter.budget.round() {
             return Err(Error::Corrupt);
@@ -255,7 +257,8 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
             continue;
         }
         // O-due
-        let due = earliest_due(arena, waiter, request.iter(), Deadline::Never)?;
+        let looks_next = looks.look(arena, waiter, request)?;
+        let due = earliest_due(arena, waiter, request.iter(), looks_next)?;
         if deadline.passed() {
             epoch.withdraw();
             continue;

@@ -24,6 +24,7 @@ use super::admission::{help_admission_of, try_everything};
 use super::claim::help;
 use super::epoch::{Decision, Epoch, begin};
 use super::look::{check, look_for_all};
+use super::owner;
 use super::probe::{FEW, Target, probe_all, probe_few};
 use super::queueing::{Joined, Queueing, empty, queue_all};
 use super::request::Request;
@@ -56,14 +57,14 @@ pub(crate) fn wait_all(
 
 #[inline(never)]
 fn wait_all_slowly(arena: &Arena, waiter: &Waiter, request: &Request<'_>, deadline: Deadline) -> Result<Satisfied> {
-    let has_timers = check(arena, request)?;
+    let must_look = check(arena, request)? | owner::must_look_at_any(arena, request);
     if request.has_repeats() {
         return Err(Error::Invalid);
     }
     if request.objects().is_empty() {
         return Ok(Satisfied { index: 0, abandoned: false });
     }
-    let mut queueing = Queueing::new(has_timers);
+    let mut queueing = Queueing::new(must_look);
     while waiter.budget.round() {
         let round = wait_all_once(arena, waiter, request, &mut queueing, deadline)?;
         if let Round::Satisfied(satisfied) = round {
@@ -83,6 +84,7 @@ fn wait_all_once(
     // Objects that became available before the deadline count, so the result is a check made after it.
     let late = deadline.passed() && !request.has_alert();
     match all_available(arena, waiter, request, queueing)? {
+        false if late && queueing.must_look() && owner::came_free(arena, waiter, request)? => Ok(Round::Again),
         false if late => Err(failure(waiter)),
         true if !queueing.is_hopeless() => match take_all(arena, waiter, request, queueing)? {
             Round::Again => attempt_at_once(arena, waiter, request, queueing, late),
@@ -147,7 +149,7 @@ pub(super) fn attempt_at_once(
     queueing.disturb();
     match satisfied {
         // An attempt fires no timers: one that was armed meanwhile may be due.
-        None if failed && late && !queueing.has_timers() => tried.and(Err(failure(waiter))),
+        None if failed && late && !queueing.must_look() => tried.and(Err(failure(waiter))),
         None => tried.and(Ok(Round::Again)),
         Some(satisfied) => Ok(Round::Satisfied(satisfied)),
     }
@@ -165,7 +167,7 @@ fn wait_all_queued(
     let epoch = begin(arena, waiter, queueing.state(), Some(request))?;
     let mut places = [None; LIST_MAX];
     let joined = queue_all(arena, &epoch, request, queueing, &mut places);
-    let (decision, joined) = match queueing.has_timers() {
+    let (decision, joined) = match queueing.must_look() {
         false => (conclude(&epoch, joined == Ok(Joined::AllQueues), deadline), joined),
         true => timer::conclude(&epoch, request, joined, deadline),
     };

@@ -32,6 +32,7 @@ use ntux_platform::clock::Deadline;
 
 use super::epoch::{Epoch, begin};
 use super::look::{Look, check, look};
+use super::owner;
 use super::probe::{Available, probe_one, unchanged};
 use super::queueing::{FEW, Joined, Places, Queueing, empty, queue_any};
 use super::request::Request;
@@ -68,7 +69,8 @@ pub(super) fn wait_any_slowly(
     deadline: Deadline,
 ) -> Result<Satisfied> {
     waiter.budget.renew();
-    let (mut begins, mut queueing) = (true, Queueing::new(check(arena, request)?));
+    let must_look = check(arena, request)? | owner::must_look_at_any(arena, request);
+    let (mut begins, mut queueing) = (true, Queueing::new(must_look));
     while waiter.budget.round() {
         let found = look_at_all(arena, waiter, request, &mut queueing)?;
         let round = match found {
@@ -88,8 +90,9 @@ pub(super) fn wait_any_slowly(
                 wait_any_queued(arena, waiter, request, &mut queueing, deadline)?
             }
             None if waiter.is_interrupted() => return Err(Error::Interrupted),
-            None if unchanged(arena, request, &queueing) => return Err(Error::TimedOut),
-            None => Round::Again,
+            None if !unchanged(arena, request, &queueing) => Round::Again,
+            None if queueing.must_look() && owner::came_free(arena, waiter, request)? => Round::Again,
+            None => return Err(Error::TimedOut),
         };
         if let Round::Satisfied(satisfied) = round {
             if !begins {
@@ -154,7 +157,7 @@ fn wait_any_in_places<'a>(
 ) -> Result<Round> {
     let arena = epoch.arena;
     let joined = queue_any(arena, epoch, request, queueing, places);
-    let (decision, joined) = match queueing.has_timers() {
+    let (decision, joined) = match queueing.must_look() {
         false => (conclude(epoch, joined == Ok(Joined::AllQueues), deadline), joined),
         true => timer::conclude(epoch, request, joined, deadline),
     };

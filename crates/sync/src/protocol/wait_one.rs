@@ -30,13 +30,16 @@ use ntux_platform::clock::Deadline;
 
 use super::epoch::{Decision, Epoch, begin_with};
 use super::look::{Look, look};
+use super::owner;
 use super::queueing::{Joined, Raised, raise, raise_or_claim};
 use super::request::Request;
 use super::spin::Site;
+use super::timer;
 use super::wait::{Round, conclude, outcome, see_one_at_rest, take};
 use super::wait_any::wait_any_slowly;
 use super::waiter::Waiter;
 use crate::arena::Arena;
+use crate::arena::wait_set::Place;
 use crate::format::entry::Entry;
 use crate::format::layout::ObjectSlot;
 use crate::format::object_word::{ObjectWord, W, WA};
@@ -138,8 +141,7 @@ impl Wait<'_> {
         let kind = self.slot.kind_if_live(self.object).ok_or(Error::Invalid)?;
         self.waiter.budget.renew();
         if kind.is_timer() {
-            let request = Request::new(core::slice::from_ref(&self.object), None, self.owner)?;
-            return wait_any_slowly(self.arena, self.waiter, &request, self.deadline);
+            return wait_any_slowly(self.arena, self.waiter, &self.request()?, self.deadline);
         }
         self.look_and_queue(false)
     }
@@ -159,8 +161,11 @@ impl Wait<'_> {
                     if self.comes_free(seen) { Round::Again } else { self.queue(seen, None)? }
                 }
                 Look::Unavailable(_) if waiter.is_interrupted() => return Err(Error::Interrupted),
-                Look::Unavailable(seen) if slot.word.load_low() == seen.low() => return Err(Error::TimedOut),
-                Look::Unavailable(_) => Round::Again,
+                Look::Unavailable(seen) if slot.word.load_low() != seen.low() => Round::Again,
+                Look::Unavailable(_) if self.must_look() && owner::came_free(arena, waiter, &self.request()?)? => {
+                    Round::Again
+                }
+                Look::Unavailable(_) => return Err(Error::TimedOut),
             };
             if let Round::Satisfied(satisfied) = round {
                 if spins {
@@ -212,12 +217,32 @@ impl Wait<'_> {
         };
         let joined = self.join(&epoch, seen, since);
         let decision = match joined {
+            Ok(Joined::AllQueues) if self.must_look() => return self.sleep_and_look(&epoch, place, entry),
             Ok(Joined::AllQueues) => epoch.sleep_at_once(deadline),
             _ => conclude(&epoch, false, deadline),
         };
         let satisfied = self.see_at_rest(&epoch, decision);
         place.empty(entry);
         outcome(waiter, satisfied?, joined)
+    }
+
+    /// Returns true if the thread must look at the owner of the object while it sleeps.
+    #[inline(always)]
+    fn must_look(&self) -> bool {
+        owner::must_look(self.arena, self.owner, self.slot.kind())
+    }
+
+    /// The rest of a round in the queue of a mutex whose owner may end without telling anybody.
+    #[cold]
+    fn sleep_and_look(&self, epoch: &Epoch<'_>, place: Place<'_>, entry: Entry) -> Result<Round> {
+        let (decision, joined) = timer::conclude(epoch, &self.request()?, Ok(Joined::AllQueues), self.deadline);
+        let satisfied = self.see_at_rest(epoch, decision);
+        place.empty(entry);
+        outcome(self.waiter, satisfied?, joined)
+    }
+
+    fn request(&self) -> Result<Request<'_>> {
+        Request::new(core::slice::from_ref(&self.object), None, self.owner)
     }
 
     /// The end of a round without a place in the queue.

@@ -68,6 +68,8 @@ pub struct Waiter {
     slot: Cell<u32>,
     /// The lineage of the process in which the slot was taken. A forked child must not use it, even if it has the number of that process.
     lineage: Cell<u64>,
+    /// The owner id of the thread, and the lineage of the process that has taken it; 0: none ([`super::owner`]).
+    pub(super) owner: Cell<(u32, u64)>,
     robust: Cell<Option<Head>>,
     interrupted: Flag,
     /// The wait in progress, for [`Waiter::interrupt`]: valid while `active` is set.
@@ -127,6 +129,7 @@ impl Waiter {
         Waiter {
             slot: Cell::new(0),
             lineage: Cell::new(0),
+            owner: Cell::new((0, 0)),
             robust: Cell::new(None),
             interrupted: Flag::new(),
             current: Cell::new(core::ptr::null()),
@@ -149,6 +152,7 @@ impl Waiter {
         let copy = Waiter::new();
         copy.slot.set(self.slot.get());
         copy.lineage.set(self.lineage.get());
+        copy.owner.set(self.owner.get());
         copy.thread_id.set(self.thread_id.get());
         copy
     }
@@ -392,6 +396,7 @@ pub(super) fn end_epoch(arena: &Arena, waiter: &Waiter, index: u32) -> Result<()
 pub(crate) fn bury(arena: &Arena, peer: u32) -> Result<()> {
     bury_waiters(arena, peer)?;
     arena.bury_queues(peer, || true);
+    arena.bury_owners(peer, || true);
     arena.bury_objects(peer);
     Ok(())
 }

@@ -48,6 +48,8 @@
 //!   registers a wait beside that is refused, or satisfied at once.
 //! * Packets that are posted to the queue of such waits are taken in their order, beside the results. A post is refused if as many wait
 //!   as there is room for. Timers for which such waits stand fire before a thread finds that there is no result.
+//! * A mutex whose owner id is one of a thread ([`OWNERS`]) that has died becomes abandoned at any step after that ([`State::kills`]), and is
+//!   offered then.
 //! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
 
 mod detached;
@@ -56,6 +58,7 @@ mod holds;
 mod mutex;
 mod names;
 mod operation;
+mod owners;
 mod semaphore;
 mod signal_and_wait;
 mod timer;
@@ -66,6 +69,7 @@ pub use event::Event;
 use holds::Holds;
 pub use mutex::Mutex;
 pub use names::{BY_NAME, NO_OBJECT, Name};
+pub use owners::OWNERS;
 pub use operation::{Answer, Operation, Outcome};
 pub use semaphore::Semaphore;
 pub use signal_and_wait::SignalAndWait;
@@ -288,9 +292,10 @@ impl State {
         next
     }
 
-    /// The states in which one of the timers that are due has fired.
+    /// The states after what happens by itself: one of the timers that are due has fired, or one of the mutexes whose owners have ended is
+    /// abandoned.
     pub fn fires(&self) -> Vec<State> {
-        (0..self.objects.len()).filter_map(|object| self.fired(object)).collect()
+        (0..self.objects.len()).filter_map(|object| self.fired(object)).chain(self.kills()).collect()
     }
 
     /// The same, but this timer has fired; none if it is none, or not due.
@@ -341,7 +346,7 @@ impl State {
         }
     }
 
-    /// Returns true if one of these threads waits for a timer that is due, and would get it.
+    /// Returns true if one of these threads waits for a timer that is due, or the mutex of a dead owner, and would get it.
     pub fn is_late_for(&self, threads: &[ThreadId]) -> bool {
         let waits = |state: &State| {
             threads.iter().all(|&thread| state.outcome(thread).is_none()) && !state.owes_result_to(threads)

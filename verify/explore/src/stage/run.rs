@@ -110,6 +110,8 @@ pub(super) struct Run {
     pub(super) trace: Option<Trace>,
     /// What loads return, if not what the memory holds.
     pub(super) weak: Option<Memory>,
+    /// Time goes by when nothing else happens.
+    pub(super) owners: bool,
     /// What all clocks say.
     pub(super) clock: &'static Word64,
     pub(super) tally: Tally,
@@ -320,6 +322,16 @@ impl Run {
         let Status::Asleep { due_ns: Some(due_ns), .. } = self.threads[thread].status else { return false };
         let address = core::ptr::from_ref(self.clock) as usize;
         content(around(address))[(address & 15) / 8] >= due_ns
+    }
+
+    /// Lets the time pass until the first of the threads that are not frozen wakes by itself. Returns false if there is none.
+    pub(super) fn let_time_pass(&self, frozen: &[ThreadId]) -> bool {
+        let due = |thread: ThreadId| match self.threads[thread].status {
+            Status::Asleep { due_ns, .. } if !frozen.contains(&thread) => due_ns,
+            _ => None,
+        };
+        let first = (0..self.threads.len()).filter_map(due).min();
+        first.inspect(|due_ns| self.clock.store(*due_ns)).is_some()
     }
 
     /// True if the thread sleeps, and is to be told.

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 
 use ntux_platform::{explore, futex};
 use ntux_sync::WAIT_MAX;
-use ntux_sync::spec::{self, Answer, BY_NAME, Event, Id, Operation, Outcome, ThreadId, Value, Wait};
+use ntux_sync::spec::{self, Answer, BY_NAME, Event, Id, OWNERS, Operation, Outcome, ThreadId, Value, Wait};
 use ntux_sync::{
     Arena, Capacity, Clock, Deadline, Delivered, Detached, Due, Error, Kind, Name, New, Object, Queue, Registered,
     Registration, Signal, Waiter,
@@ -59,6 +59,7 @@ pub struct ArenaSubject {
     /// Where the results of waits without a thread are delivered, if there can be any; and the waits, by their labels.
     queue: Cell<Option<Queue>>,
     arms: bool,
+    owners: bool,
     registrations: RefCell<Vec<Option<Registration>>>,
 }
 
@@ -139,6 +140,7 @@ impl ArenaSubject {
             perform,
             queue: Cell::new(None),
             arms: false,
+            owners: program.owners,
             registrations: RefCell::new(vec![None; program.detached]),
         }
     }
@@ -299,6 +301,10 @@ impl Subject for ArenaSubject {
         let takes_it_later = self.numbers_of.get(thread).is_some_and(Option::is_some);
         if self.enrolled && !takes_it_later && !self.without_place.contains(&thread) {
             enroll(&self.arena, &waiter, self.bell);
+        }
+        if self.owners {
+            let owner = self.arena.owner_create(&waiter);
+            assert_eq!(owner, Ok(OWNERS + thread as u32), "they are given out in this order");
         }
         if let Some((_, keeps)) = self.creator.filter(|(creator, _)| *creator == thread) {
             self.arena.ascribe(self.objects[0].get(), PROCESS_BASE + thread as u32, keeps);
