@@ -293,9 +293,8 @@ impl Stage {
                     return;
                 }
             }
-            if !self.seam.with(|run| run.owners && run.let_time_pass(&frozen)) {
-                break;
-            }
+            let Some(due_ns) = self.seam.with(|run| run.first_due(&frozen)) else { break };
+            clock().store(due_ns);
         }
         self.seam.with(|run| run.check_sleepers(&frozen, true));
         while let Some(thread) = (0..=observer).rev().find(|thread| live(self, thread)).or_else(|| due(self)) {

@@ -33,6 +33,7 @@
 //! | `Waiting` | `Withdrawn` | the waiter's thread (deadline, interrupt) |
 //! | `Waiting`, parked | the same, stirred | anyone that arms a timer for which it waits |
 //! | `Waiting`, stirred | the same, parked | the waiter's thread, before it looks at its timers |
+//! | `Waiting`, parked or stirred | the same, not parked | the waiter's thread, before it looks at the owners of its mutexes |
 //! | `Waiting` | the same, nobody's | the thread that has registered it ([`crate::protocol::detached`]) |
 //! | `Satisfied`, detached before | `Withdrawn` | who takes the result from its queue |
 //! | `Waiting`, `Queueing` | `Died` | the kernel, when the thread dies |
@@ -218,6 +219,11 @@ impl WaiterWord {
     /// About to sleep, and about to look at its timers: it was not stirred since.
     pub(crate) fn parked_unstirred(self) -> WaiterWord {
         self.with_futex(self.thread() | PARKED)
+    }
+
+    /// Awake.
+    pub(crate) fn unparked(self) -> WaiterWord {
+        self.with_futex(self.thread())
     }
 
     /// To look at its timers again. Only of an undecided wait that may be asleep.

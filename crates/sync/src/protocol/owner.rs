@@ -24,7 +24,7 @@
 //! # Death
 //! That of a kill. A thread that has found an owner ended and dies before it kills leaves that to the next one that looks.
 
-use ntux_platform::clock::{self, Deadline};
+use ntux_platform::clock::{Clock, Deadline};
 use ntux_platform::liveness;
 
 use super::admission::announce_unanswered;
@@ -240,29 +240,34 @@ impl<'a> Living<'a> {
     }
 }
 
-/// When a thread that sleeps looks at the owners of its mutexes next.
+/// When a thread that sleeps looks at the owners of its mutexes.
 pub(super) struct Looks {
+    /// From the last look to the next one; 0 before the first.
     interval_ns: u64,
-    next_ns: u64,
+    /// None: never.
+    next_ns: Option<u64>,
 }
 
 impl Looks {
-    pub(super) fn new() -> Looks {
-        Looks { interval_ns: 0, next_ns: 0 }
+    pub(super) fn new(arena: &Arena, request: &Request<'_>) -> Looks {
+        Looks { interval_ns: 0, next_ns: must_look_at_any(arena, request).then_some(0) }
     }
 
-    /// Looks at the owners of the mutexes of this wait if it is time to. Returns when it is the next time.
-    pub(super) fn look(&mut self, arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<Deadline> {
-        if !must_look_at_any(arena, request) {
-            return Ok(Deadline::Never);
-        }
-        let now_ns = clock::monotonic_ns();
-        if now_ns >= self.next_ns {
-            let how = if self.interval_ns == 0 { Look::Place } else { Look::System };
-            kill_ended(arena, waiter, request.objects(), how)?;
-            self.interval_ns = (2 * self.interval_ns).clamp(SHORTEST_NS, LONGEST_NS);
-            self.next_ns = now_ns + self.interval_ns;
-        }
-        Ok(Deadline::Monotonic(self.next_ns))
+    pub(super) fn are_due(&self) -> bool {
+        self.next_ns.is_some_and(|next_ns| Clock::Monotonic.now_ns() >= next_ns)
+    }
+
+    /// Until when the thread may sleep.
+    pub(super) fn next(&self) -> Deadline {
+        self.next_ns.map_or(Deadline::Never, Deadline::Monotonic)
+    }
+
+    /// Kills the mutexes of this wait whose owners have ended. The thread may get one of them.
+    pub(super) fn look(&mut self, arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<()> {
+        let how = if self.interval_ns == 0 { Look::Place } else { Look::System };
+        kill_ended(arena, waiter, request.objects(), how)?;
+        self.interval_ns = (2 * self.interval_ns).clamp(SHORTEST_NS, LONGEST_NS);
+        self.next_ns = Some(Clock::Monotonic.now_ns().saturating_add(self.interval_ns));
+        Ok(())
     }
 }

@@ -243,7 +243,8 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
     if waiter.spin.looks() {
         epoch.look();
     }
-    let (mut has_slept, mut looks, parks_late) = (false, Looks::new(), planted(Bug::ParkLate));
+    let mut looks = Looks::new(arena, request);
+    let (mut has_slept, parks_late) = (false, planted(Bug::ParkLate));
     let decision = loop {
         if !waiter.budget.round() {
             return Err(Error::Corrupt);
@@ -252,13 +253,19 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
         if let Some(decision) = epoch.decision_in(seen) {
             break decision;
         }
+        if looks.are_due() {
+            // It may give the mutex to itself, and owes itself no wake.
+            if !seen.is_parked() || epoch.slot.exchange(seen, seen.unparked()) {
+                looks.look(arena, waiter, request)?;
+            }
+            continue;
+        }
         let parked = seen.parked_unstirred();
         if seen != parked && !parks_late && !park(epoch, seen, deadline) {
             continue;
         }
         // O-due
-        let looks_next = looks.look(arena, waiter, request)?;
-        let due = earliest_due(arena, waiter, request.iter(), looks_next)?;
+        let due = earliest_due(arena, waiter, request.iter(), looks.next())?;
         if deadline.passed() {
             epoch.withdraw();
             continue;

@@ -418,12 +418,12 @@ impl State {
         vec![satisfied_by(Vec::new()), satisfied_by(signalers)]
     }
 
-    /// The thread has slept, and now leaves its queues to complete what another thread has begun; it begins its wait again. None if the
-    /// wait is satisfied, or nobody has begun anything.
+    /// The thread has slept, and now leaves its queues to complete what another thread has begun, or to kill the mutex of an owner that has
+    /// ended; it begins its wait again. None if the wait is satisfied, or there is nothing of the kind.
     pub fn begin_again(&self, thread: ThreadId) -> Option<State> {
         let has_begun =
             |other: &Thread| matches!(&other.phase, Phase::Running(running) if running.operation.wait().is_none());
-        if !self.threads.iter().any(has_begun) {
+        if !self.threads.iter().any(has_begun) && self.kills().is_empty() {
             return None;
         }
         let mut state = self.clone();

@@ -30,7 +30,7 @@ pub(super) fn deaths() -> Vec<Program> {
         ends("killed", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)], &[kill(0, id(0)), take(0, 2).polled()]]),
         // The next owner dies, too.
         ends("heirs", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1), give(0, 1)], &[take(0, 2)]]).mortal(1),
-        ends("process", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)]]).mortal_process(0).of_own_process(1),
+        ends("process", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)]]).mortal_process(0),
         // An id of the program belongs to nobody whose death could be noticed.
         ends("stranger", &[mutex(7, 1)], &[&[unlock(0, 7)], &[take(0, 1).timed()]]),
     ];

@@ -324,14 +324,13 @@ impl Run {
         content(around(address))[(address & 15) / 8] >= due_ns
     }
 
-    /// Lets the time pass until the first of the threads that are not frozen wakes by itself. Returns false if there is none.
-    pub(super) fn let_time_pass(&self, frozen: &[ThreadId]) -> bool {
+    /// When the first of the threads that are not frozen wakes by itself, if time goes by.
+    pub(super) fn first_due(&self, frozen: &[ThreadId]) -> Option<u64> {
         let due = |thread: ThreadId| match self.threads[thread].status {
             Status::Asleep { due_ns, .. } if !frozen.contains(&thread) => due_ns,
             _ => None,
         };
-        let first = (0..self.threads.len()).filter_map(due).min();
-        first.inspect(|due_ns| self.clock.store(*due_ns)).is_some()
+        (0..self.threads.len()).filter_map(due).min().filter(|_| self.owners)
     }
 
     /// True if the thread sleeps, and is to be told.
