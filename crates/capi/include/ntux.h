@@ -928,6 +928,42 @@ int ntux_waiter_defer(const ntux_waiter *waiter, int signal, void *info, void *c
 int ntux_waiter_give_back(const ntux_waiter *waiter);
 
 
+/* ==== OWNERS ==== */
+
+/* An owner of a mutex is any number but 0, as long as the program sees to it that no two have the same, and says when one has
+ * ended (ntux_mutex_kill). An arena does both for numbers that it gives out: it gives out each once, also among processes of
+ * several namespaces, and whoever waits for a mutex with such a number looks from time to time whether the owner of the mutex
+ * lives. If not, the mutex is abandoned, and the first in line gets it, with -EOWNERDEAD. Nobody needs to be told: neither of
+ * a process that was killed, nor of a thread that has returned.
+ *
+ * A thread that sleeps looks after 1 ms, then after twice as long each time, at last every 256 ms: the end of an owner is noticed
+ * after as long again as the thread has waited by then. A poll (a deadline in the past) that would fail looks at once. A thread that
+ * waits with a number of the program's looks at nobody. (A number that ends is no thread's any more: what a thread does with it
+ * later belongs to nobody.)
+ *
+ * The numbers have the highest bit. A program must not use others with that bit in an arena of which it takes owners. There are as
+ * many at a time as threads can wait in the arena, 32,768 at most.
+ *
+ * -ENOMEM   none is left
+ *
+ * Any thread; not in a signal handler. They wait for nobody.
+ */
+
+/* The number of the calling thread: the same at each call. It ends with the thread, and with the arena's last pointer in this process
+ * (ntux_arena_detach). A child of fork has another one.
+ */
+int ntux_owner_of_thread(ntux_arena *arena, uint32_t *owner);
+
+/* A new number for whatever you like, such as a fiber or a request. It ends with the process, or by ntux_owner_end. */
+int ntux_owner_create(ntux_arena *arena, uint32_t *owner);
+
+/* Ends an owner of this process: its mutexes are abandoned. Looks at every object of the arena once.
+ *
+ * -EINVAL   it is none of this process that goes on
+ */
+int ntux_owner_end(ntux_arena *arena, uint32_t owner);
+
+
 /* ==== SUPERVISORS ==== */
 
 /* A process that learns of the death of others, as the server of an emulator does, tells so here: a dead thread waits no

@@ -15,6 +15,7 @@ mod mutex;
 mod names;
 mod object;
 mod opened;
+mod owner;
 mod queue;
 mod request;
 mod semaphore;

@@ -405,6 +405,52 @@ impl Arena {
         &self.attached
     }
 
+    /// The owner id of the calling thread: the same at each call, no other thread's in any process, and ended with the thread. A mutex
+    /// that its thread has not unlocked by then becomes abandoned, also if the thread is killed with its process: those who wait for it with
+    /// an id of the arena look whether its owner lives, after a millisecond, then after twice as long each time, at last every 256; a poll that would
+    /// fail looks at once. Nobody has to call [`MutexObject::kill`](crate::MutexObject::kill).
+    ///
+    /// Ids of an arena have the highest bit. A program must not use other numbers with that bit in an arena of which it takes owners.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Deadline, MutexObject};
+    ///
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let mutex = MutexObject::create(&arena)?;
+    /// std::thread::scope(|scope| {
+    ///     // It ends with the mutex.
+    ///     scope.spawn(|| mutex.lock(arena.owner_of_this_thread()?, Deadline::Never)).join().unwrap()
+    /// })?;
+    /// assert!(mutex.lock(arena.owner_of_this_thread()?, Deadline::Never)?.abandoned);
+    /// # Ok::<(), ntux::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Exhausted`]: as many at a time as threads can wait in the arena, 32,768 at most.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn owner_of_this_thread(&self) -> Result<u32> {
+        self.with_waiter(|arena, waiter| arena.owner_of_this_thread(waiter))
+    }
+
+    /// A new owner id for whatever you like, such as a task or a request. It ends with the process, or by [`Arena::end_owner`]; otherwise it
+    /// is like that of a thread ([`Arena::owner_of_this_thread`], which has the errors).
+    pub fn create_owner(&self) -> Result<u32> {
+        self.with_waiter(|arena, waiter| arena.owner_create_for_process(waiter))
+    }
+
+    /// Ends an owner of this process: its mutexes become abandoned. Looks at every object of the arena once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if it is none of this process that goes on.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn end_owner(&self, owner: u32) -> Result<()> {
+        self.with_waiter(|arena, waiter| arena.owner_end(waiter, owner))
+    }
+
     /// Calls `operation` as [`Arena::with_waiter`] does, if the thread has used this arena last, and so has a waiter: then it
     /// cannot panic by itself. For the `..._at_once` operations of the core, in other faces.
     ///

@@ -187,7 +187,11 @@ fn another_mutex_and_ids_of_the_program_are_left_alone() {
     thread_that_ends_with(&arena, &mutexes[1..]);
     let owner = arena.owner_create(&waiter).unwrap();
     assert_eq!(locks(&arena, &waiter, mutexes[0], owner, Deadline::after_ns(5 * MS)), Err(Error::TimedOut));
-    assert_eq!(locks(&arena, &waiter, mutexes[1], 8, Deadline::NOW), Err(Error::TimedOut), "an id of the program asks nobody");
+    assert_eq!(
+        locks(&arena, &waiter, mutexes[1], 8, Deadline::NOW),
+        Err(Error::TimedOut),
+        "an id of the program asks nobody"
+    );
     assert_eq!(locks(&arena, &waiter, mutexes[1], owner, Deadline::NOW), Ok(true));
 }
 

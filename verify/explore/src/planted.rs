@@ -167,7 +167,7 @@ pub const PLANTED: &[Planted] = &[
     planted("freedtwice", Bug::FreedTwice, Found::Exhaustively("detached-there-again", 2)),
     planted("withdrawsheir", Bug::WithdrawsHeir, Found::AtRandom("dead-queue-heir")),
     planted("ownerunasked", Bug::OwnerUnasked, Found::Exhaustively("owner-waited", 1)),
-    planted("killsheir", Bug::KillsHeir, Found::Exhaustively("owner-killed", 1)),
+    planted("killsheir", Bug::KillsHeir, Found::Exhaustively("owner-killed", 2)),
     Planted {
         name: "hastyload",
         broken: Broken::Load,

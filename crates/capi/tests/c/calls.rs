@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Each function called rightly (`outcomes.c`) and wrongly (`refusals.c`) by a C program, with either library; write
 //! watches with every mechanism (`watches.c`), futexes (`futexes.c`) and their domains (`domains.c`), an arena without a
-//! descriptor (`private.c`), explicit waiters (`waiters.c`), handlers of signals at their doors (`door.c`); and the shared library as a plug-in (`plugin.c`).
+//! descriptor (`private.c`), explicit waiters (`waiters.c`), owners that end (`owners.c`), handlers of signals at their doors (`door.c`); and the shared library as a plug-in (`plugin.c`).
 
 use std::process::{Command, Output};
 
@@ -41,6 +41,13 @@ fn futexes_give_the_documented_results_and_errors() {
 fn an_arena_without_a_descriptor_survives_the_closing_of_all() {
     for library in [Library::Shared, Library::Static] {
         passes("private.c", library);
+    }
+}
+
+#[test]
+fn the_end_of_an_owner_is_noticed() {
+    for library in [Library::Shared, Library::Static] {
+        passes("owners.c", library);
     }
 }
 
@@ -98,7 +105,9 @@ fn a_door_that_is_left_open_is_noticed() {
 
 #[test]
 fn a_planted_wrong_expectation_is_noticed() {
-    for file in ["outcomes.c", "refusals.c", "watches.c", "futexes.c", "private.c", "domains.c", "waiters.c"] {
+    for file in
+        ["outcomes.c", "refusals.c", "watches.c", "futexes.c", "private.c", "domains.c", "waiters.c", "owners.c"]
+    {
         let (result, text) = build_and_run(file, Library::Shared, &["-DPLANTED"]);
         assert_eq!(result.status.code(), Some(1), "{text}");
         assert!(text.contains(", 1 failures"), "{text}");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Owners that the arena knows.
 
+use crate::Result;
 use crate::arena::Arena;
 use crate::protocol::owner;
-use crate::Result;
 use crate::protocol::waiter::Waiter;
 
 impl Arena {
