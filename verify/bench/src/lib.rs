@@ -192,6 +192,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::definitions::poll(bench, report::RUST, RustArena::open);
     scenario::memory::run(bench.peer(report::RUST));
     scenario::named::run(bench);
+    scenario::owners::run(bench);
     scenario::timers::run(bench);
     scenario::queues::run(bench);
     scenario::asynchronous::run(bench);

@@ -24,6 +24,7 @@ pub(crate) const WAITV_COUNTED: &str = "futex_waitv counted";
 pub(crate) const SERVER: &str = "server";
 pub(crate) const DRIVER: &str = "kernel driver";
 pub(crate) const SHM: &str = "shm_open + pthread";
+pub(crate) const ROBUST: &str = "robust pthread mutex";
 pub(crate) const TIMERFD: &str = "timerfd";
 pub(crate) const EPOLL: &str = "eventfd + epoll";
 pub(crate) const CHANNEL: &str = "crossbeam-channel";
@@ -37,7 +38,7 @@ pub(crate) const DEVICE: &str = "ntux device";
 /// The doors to ntux.
 pub(crate) const OURS: [&str; 3] = [RUST, C, DEVICE];
 /// Everybody else, the floor first.
-pub(crate) const PEERS: [&str; 15] = [
+pub(crate) const PEERS: [&str; 16] = [
     FUTEX,
     ADAPTIVE,
     PARKING,
@@ -47,6 +48,7 @@ pub(crate) const PEERS: [&str; 15] = [
     SERVER,
     DRIVER,
     SHM,
+    ROBUST,
     TIMERFD,
     EPOLL,
     CHANNEL,

@@ -14,6 +14,7 @@ pub(crate) mod held;
 pub(crate) mod memory;
 #[cfg(linux_calls)]
 pub(crate) mod named;
+pub(crate) mod owners;
 pub(crate) mod names;
 #[cfg(linux_calls)]
 pub(crate) mod observed;
