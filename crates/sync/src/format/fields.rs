@@ -286,7 +286,7 @@ pub(crate) const BELL: &[Bits] =
     &[bits("looked_at", 0, 29), bits("silent", 29, 1), bits("rings", 32, 31), bits("closed", 63, 1)];
 /// An owner id of the arena.
 pub(crate) const OWNER_ID: &[Bits] = &[bits("index", 0, 15), bits("turn", 15, 16), bits("arenas", 31, 1)];
-/// Who has the place of an owner: a holder, and how often somebody had it.
+/// The place of an owner: its holder, and how often somebody had it.
 pub(crate) const OWNER: &[Bits] = &[
     bits("thread", 0, THREAD_BITS),
     bits("peer", 51, 12),

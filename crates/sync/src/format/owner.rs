@@ -55,7 +55,7 @@ impl OwnerId {
 pub(crate) struct OwnerWord(pub Pair);
 
 impl OwnerWord {
-    /// Who has the place.
+    /// The thread or process that has the place.
     pub(crate) fn holder(self) -> Holder {
         Holder(self.0.low)
     }

@@ -216,7 +216,7 @@ fn kill_ended(arena: &Arena, waiter: &Waiter, objects: &[Object], how: Look) -> 
     Ok(killed)
 }
 
-/// Who lives, asked once for each.
+/// Which owners live: the system is asked once for each.
 struct Living<'a> {
     arena: &'a Arena,
     cache: Option<LivenessCache<'a>>,

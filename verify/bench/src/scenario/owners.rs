@@ -84,7 +84,7 @@ impl Ours {
 }
 
 thread_local! {
-    /// Of the thread that measures; a forked child has another owner in it.
+    /// The waiter of the thread that measures; a forked child has another owner in it.
     static WAITER: std::cell::OnceCell<ntux_sync::Waiter> = const { std::cell::OnceCell::new() };
 }
 
