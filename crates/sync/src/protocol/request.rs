@@ -71,7 +71,8 @@ impl<'a> Request<'a> {
         self.iter().take(position).any(|earlier| Some(earlier) == object)
     }
 
-    /// Returns true if any object occurs twice, or is the alert.
+    /// Returns true if any object occurs twice, or is the alert. Inlined: as a function, it is 36 instructions more in a poll for all of two.
+    #[inline(always)]
     pub fn has_repeats(&self) -> bool {
         // One bit for each object: only objects that share theirs are compared.
         let mut bits = 0u64;
