@@ -22,7 +22,7 @@ pub unsafe extern "C" fn ntux_owner_create(arena: *const Arena, owner: *mut u32)
     call(|| {
         // SAFETY: the header asks for an attached arena and a place that may be written.
         let (arena, owner) = unsafe { (boundary::arena(arena)?, Place::required(owner)?) };
-        owner.put(arena.with_waiter(|core, waiter| core.owner_create_for_process(waiter))?);
+        owner.put(arena.with_waiter(|core, waiter| core.owner_create(waiter))?);
         Ok(())
     })
 }

@@ -437,7 +437,7 @@ impl Arena {
     /// A new owner id for whatever you like, such as a task or a request. It ends with the process, or by [`Arena::end_owner`]; otherwise it
     /// is like that of a thread ([`Arena::owner_of_this_thread`], which has the errors).
     pub fn create_owner(&self) -> Result<u32> {
-        self.with_waiter(|arena, waiter| arena.owner_create_for_process(waiter))
+        self.with_waiter(|arena, waiter| arena.owner_create(waiter))
     }
 
     /// Ends an owner of this process: its mutexes become abandoned. Looks at every object of the arena once.

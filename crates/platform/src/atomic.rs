@@ -128,6 +128,14 @@ macro_rules! small_atomic {
 small_atomic!(Word32, AtomicU32, u32, "A 32-bit atomic word.");
 small_atomic!(Word64, AtomicU64, u64, "A 64-bit atomic word.");
 
+impl Word32 {
+    /// The address, by which the kernel knows the word.
+    #[inline(always)]
+    pub fn futex_address(&self) -> *const u32 {
+        core::ptr::from_ref(&self.0).cast()
+    }
+}
+
 impl Word64 {
     /// The address of the low 32 bits, by which the kernel knows them.
     #[inline(always)]

@@ -113,6 +113,12 @@ pub trait Scheduler {
         let _ = due_ns;
         self.sleep(address, expected, has_deadline)
     }
+    /// The same, but also while the other words hold what is expected of them; it wakes when one of them is woken. The first word is the
+    /// thread's own.
+    fn sleep_beside(&self, words: &[(usize, u32)], has_deadline: bool, due_ns: u64) -> bool {
+        let (address, expected) = words[0];
+        self.sleep_until(address, expected, has_deadline, due_ns)
+    }
     /// Wakes at most `count` sleepers on `address`. Returns their number.
     fn wake(&self, address: usize, count: u32) -> u32;
     /// The calling thread's identity; none for the checker's own setup.
@@ -133,6 +139,10 @@ pub trait Scheduler {
     fn will(&self, address: usize) -> usize {
         let _ = address;
         0
+    }
+    /// From now on the kernel marks this word when the calling thread dies, if it has the thread's number; or it does not any more.
+    fn live(&self, address: usize, is_in_list: bool) {
+        let _ = (address, is_in_list);
     }
     /// The calling thread has made a claim, and decides it next.
     fn decides_next(&self) {}

@@ -4,7 +4,7 @@
 //! Only this crate names the processor's atomics ([`atomic`]) and the kernel's calls.
 //!
 //! * [`contract`] says what a system must provide, what it may lack, and the consequences. The crates above call its
-//!   functions: [`clock`], [`futex`], [`kernel_futex`], [`liveness`], [`memory`], [`processes`], [`protection`],
+//!   functions: [`clock`], [`futex`], [`kernel_futex`], [`life`], [`liveness`], [`memory`], [`processes`], [`protection`],
 //!   [`robust`], [`to_self`], [`wake_descriptor`].
 //! * Each system has a room that fulfils the contract: `linux`, `macos`. What it lacks it takes from [`absent`].
 //! * Three rooms are for particular users: [`watching`] for write watches, `interposition` for the preloaded libraries,
@@ -32,7 +32,7 @@ pub mod watching;
 pub mod without;
 
 pub use contract::{
-    clock, futex, kernel_futex, liveness, meeting, memory, processes, protection, robust, to_self, wake_descriptor,
+    clock, futex, kernel_futex, life, liveness, meeting, memory, processes, protection, robust, to_self, wake_descriptor,
 };
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(ntux_simulated_macos)))]

@@ -167,6 +167,14 @@ pub enum Bug {
     TakerUnwilled,
     /// I-end-2: a thread that sleeps does not ask whether the owner of its mutex lives.
     OwnerUnasked,
+    /// A thread that sleeps for a mutex does not sleep on the life of its owner.
+    LifeUnwatched,
+    /// A thread that sleeps for a mutex does not sleep on the life of who is before it in line.
+    NextUnwatched,
+    /// Who ends an owner does not say so in its life.
+    EndUntold,
+    /// I-end-3: who is woken because an owner has ended leaves the others asleep.
+    OneTold,
     /// I-end-1: who has found an owner ended kills whichever owns the mutex by then.
     KillsHeir,
     /// A supervisor frees the place of a dead thread without ending its wait.

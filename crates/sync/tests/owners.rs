@@ -30,7 +30,7 @@ fn process_that_dies_with(arena: &Arena, mutexes: &[Object]) {
     let child = unsafe { libc::fork() };
     if child == 0 {
         let waiter = arena.waiter();
-        let owner = arena.owner_create(&waiter).unwrap();
+        let owner = arena.owner_of_this_thread(&waiter).unwrap();
         let all = arena.wait_all(&waiter, mutexes, None, owner, Deadline::NOW);
         // SAFETY: concerns this process only.
         unsafe { if all.is_ok() { libc::kill(libc::getpid(), libc::SIGKILL) } else { libc::_exit(1) } };
@@ -46,7 +46,7 @@ fn thread_that_ends_with(arena: &Arena, mutexes: &[Object]) -> u32 {
     thread::scope(|scope| {
         let ends = || {
             let waiter = arena.waiter();
-            let owner = arena.owner_create(&waiter).unwrap();
+            let owner = arena.owner_of_this_thread(&waiter).unwrap();
             arena.wait_all(&waiter, mutexes, None, owner, Deadline::NOW).unwrap();
             owner
         };
@@ -60,8 +60,8 @@ fn no_id_is_given_out_twice() {
     let waiter = arena.waiter();
     let mut seen = HashSet::new();
     for _ in 0..3 {
-        let owners: Vec<u32> = (0..4).map(|_| arena.owner_create_for_process(&waiter).unwrap()).collect();
-        assert_eq!(arena.owner_create(&waiter), Err(Error::Exhausted));
+        let owners: Vec<u32> = (0..4).map(|_| arena.owner_create(&waiter).unwrap()).collect();
+        assert_eq!(arena.owner_of_this_thread(&waiter), Err(Error::Exhausted));
         for owner in owners {
             assert!(owner >= 1 << 31 && seen.insert(owner), "{owner:#x}");
             assert_eq!(arena.owner_end(&waiter, owner), Ok(()));
@@ -84,7 +84,7 @@ fn places_of_the_dead_are_had_again() {
 fn who_ends_leaves_its_mutexes_abandoned() {
     let arena = arena();
     let (waiter, mutex, kept) = (arena.waiter(), mutex(&arena), mutex(&arena));
-    let (one, other) = (arena.owner_create(&waiter).unwrap(), arena.owner_create_for_process(&waiter).unwrap());
+    let (one, other) = (arena.owner_of_this_thread(&waiter).unwrap(), arena.owner_create(&waiter).unwrap());
     assert_eq!(locks(&arena, &waiter, mutex, one, Deadline::NOW), Ok(false));
     assert_eq!(locks(&arena, &waiter, kept, other, Deadline::NOW), Ok(false));
     assert_eq!(locks(&arena, &waiter, mutex, other, Deadline::NOW), Err(Error::TimedOut));
@@ -98,7 +98,7 @@ fn who_ends_leaves_its_mutexes_abandoned() {
 fn a_poll_finds_the_mutex_of_a_thread_or_process_that_has_ended() {
     let arena = arena();
     let (waiter, mutexes) = (arena.waiter(), [mutex(&arena), mutex(&arena)]);
-    let owner = arena.owner_create(&waiter).unwrap();
+    let owner = arena.owner_of_this_thread(&waiter).unwrap();
     let thread = |arena: &Arena, with: &[Object]| {
         thread_that_ends_with(arena, with);
     };
@@ -127,7 +127,7 @@ fn who_sleeps_is_told_that_the_owner_was_killed() {
         let wait = |objects: Vec<Object>, for_all: bool| {
             scope.spawn(move || {
                 let waiter = arena.waiter();
-                let owner = arena.owner_create(&waiter).unwrap();
+                let owner = arena.owner_of_this_thread(&waiter).unwrap();
                 ready.wait();
                 match for_all {
                     false => arena.wait_any(&waiter, &objects, None, owner, patiently()),
@@ -155,7 +155,7 @@ fn process_that_dies_with_when(arena: &Arena, mutexes: &[Object], ready: &std::s
     let mut byte = [0u8];
     if child == 0 {
         let waiter = arena.waiter();
-        let owner = arena.owner_create(&waiter).unwrap();
+        let owner = arena.owner_of_this_thread(&waiter).unwrap();
         let all = arena.wait_all(&waiter, mutexes, None, owner, Deadline::NOW);
         // SAFETY: descriptors and memory of this process.
         unsafe {
@@ -185,7 +185,7 @@ fn another_mutex_and_ids_of_the_program_are_left_alone() {
     let (waiter, mutexes) = (arena.waiter(), [mutex(&arena), mutex(&arena)]);
     assert_eq!(locks(&arena, &waiter, mutexes[0], 7, Deadline::NOW), Ok(false));
     thread_that_ends_with(&arena, &mutexes[1..]);
-    let owner = arena.owner_create(&waiter).unwrap();
+    let owner = arena.owner_of_this_thread(&waiter).unwrap();
     assert_eq!(locks(&arena, &waiter, mutexes[0], owner, Deadline::after_ns(5 * MS)), Err(Error::TimedOut));
     assert_eq!(
         locks(&arena, &waiter, mutexes[1], 8, Deadline::NOW),
@@ -199,10 +199,10 @@ fn another_mutex_and_ids_of_the_program_are_left_alone() {
 fn a_mutex_that_is_made_owned_belongs_to_an_owner_too() {
     let arena = arena();
     let waiter = arena.waiter();
-    let owner = arena.owner_create(&waiter).unwrap();
+    let owner = arena.owner_of_this_thread(&waiter).unwrap();
     let mutex = arena.create_new(&waiter, New::Mutex { owner, count: 2 }).unwrap();
     assert_eq!(arena.owner_end(&waiter, owner), Ok(()));
-    let next = arena.owner_create(&waiter).unwrap();
+    let next = arena.owner_of_this_thread(&waiter).unwrap();
     assert_eq!(locks(&arena, &waiter, mutex, next, Deadline::NOW), Ok(true));
 }
 
@@ -236,7 +236,7 @@ fn an_id_that_comes_again_owns_nothing() {
     let (waiter, mutex) = (arena.waiter(), mutex(&arena));
     let first = thread_that_ends_with(&arena, &[mutex]);
     let again = (0..=u16::MAX).map(|_| {
-        let owner = arena.owner_create_for_process(&waiter).unwrap();
+        let owner = arena.owner_create(&waiter).unwrap();
         assert_eq!(arena.mutex_unlock(&waiter, mutex, owner), Err(Error::NotOwner));
         assert_eq!(arena.owner_end(&waiter, owner), Ok(()));
         owner

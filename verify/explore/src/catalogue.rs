@@ -68,6 +68,11 @@ pub fn meetings() -> Vec<Program> {
     meetings::meetings()
 }
 
+/// Programs that hold if each thread runs until it sleeps.
+pub fn orderly_programs() -> Vec<Program> {
+    owners::heirs()
+}
+
 /// The programs over an arena while its counters wrap, which is soon.
 pub fn aged_programs() -> Vec<Program> {
     let aged = |program: Program| Program { name: format!("old-{}", program.name), ..program.over(ArenaSubject::aged) };
@@ -99,6 +104,7 @@ pub fn find(name: &str) -> Option<Program> {
         .chain(aged_programs())
         .chain(at_once_programs())
         .chain(meetings())
+        .chain(orderly_programs())
         .chain(known())
         .find(named)
         .or_else(|| generator::find(name))

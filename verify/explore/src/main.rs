@@ -150,7 +150,8 @@ fn main() -> ExitCode {
 }
 
 fn list() -> Result<(), String> {
-    catalogue::all_programs().iter().chain(&catalogue::meetings()).for_each(|program| print!("{program:?}"));
+    let others = [catalogue::meetings(), catalogue::orderly_programs()].concat();
+    catalogue::all_programs().iter().chain(&others).for_each(|program| print!("{program:?}"));
     planted::PLANTED.iter().for_each(|planted| println!("bug {}: {:?}", planted.name, planted.found));
     Ok(())
 }
@@ -228,6 +229,7 @@ fn explore(arguments: &Explore) -> Result<(), String> {
         .chain(catalogue::meetings())
         .chain(catalogue::known())
         .filter(|program| wanted(&arguments.names, &program.name))
+        .chain(catalogue::orderly_programs().into_iter().filter(|program| arguments.names.contains(&program.name)))
         .collect();
     if programs.is_empty() {
         return Err("no such program; `list` prints all".into());

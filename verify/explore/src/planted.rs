@@ -166,7 +166,11 @@ pub const PLANTED: &[Planted] = &[
     planted("lateowner", Bug::LateOwner, Found::Exhaustively("queue-anew-packet", 2)),
     planted("freedtwice", Bug::FreedTwice, Found::Exhaustively("detached-there-again", 2)),
     planted("withdrawsheir", Bug::WithdrawsHeir, Found::AtRandom("dead-queue-heir")),
-    planted("ownerunasked", Bug::OwnerUnasked, Found::Exhaustively("owner-waited", 1)),
+    planted("ownerunasked", Bug::OwnerUnasked, Found::Exhaustively("owner-unmarked", 1)),
+    planted("lifeunwatched", Bug::LifeUnwatched, Found::Exhaustively("owner-told-death", 1)),
+    planted("enduntold", Bug::EndUntold, Found::Exhaustively("owner-told-end", 1)),
+    planted("onetold", Bug::OneTold, Found::Exhaustively("owner-told-two-die", 2)),
+    planted("nextunwatched", Bug::NextUnwatched, Found::Exhaustively("owner-told-heir", 1)),
     planted("killsheir", Bug::KillsHeir, Found::Exhaustively("owner-killed", 2)),
     Planted {
         name: "hastyload",

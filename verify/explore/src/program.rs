@@ -100,6 +100,8 @@ pub struct Program {
     pub blocks: bool,
     /// Each thread has an owner id of the arena, from [`ntux_sync::spec::OWNERS`] on, and time goes by when nothing else happens.
     pub owners: bool,
+    /// Who has slept for some time for the mutex of an owner that ends is told: its next look comes too late.
+    pub told: bool,
     /// Waits without a thread that there can be, known by their labels, from 0 on.
     pub detached: usize,
     /// Objects that the arena has room for beside those. With none, what the program creates goes where it has closed
@@ -142,6 +144,7 @@ impl Program {
             one_chunk: false,
             blocks: false,
             owners: false,
+            told: false,
             detached: 0,
             room: 0,
             creator: None,
@@ -159,6 +162,12 @@ impl Program {
     pub fn with_owners(mut self) -> Self {
         self.owners = true;
         self
+    }
+
+    /// The same, and their ends are told.
+    pub fn with_owners_told(mut self) -> Self {
+        self.told = true;
+        self.with_owners()
     }
 
     /// `dead` may die; then `heir` begins, and takes its place.
@@ -468,6 +477,11 @@ pub fn open_queue() -> Call {
 /// Cancels such a wait.
 pub fn call_off(label: usize) -> Call {
     call(Operation::CallOff { label })
+}
+
+/// Ends the calling thread's owner id.
+pub fn end_owner(owner: u32) -> Call {
+    call(Operation::EndOwner { owner })
 }
 
 /// Sets an event.

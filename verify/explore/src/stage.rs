@@ -87,6 +87,8 @@ impl Stage {
             decides_at_once: program.decides_at_once,
             blocks: program.blocks,
             owners: program.owners,
+            told: program.told,
+            lives: Vec::new(),
             threads: Vec::new(),
             explained: monitor.start(),
             monitor,

@@ -53,6 +53,13 @@ fn every_program_of_meetings_is_linearizable() {
     }
 }
 
+#[test]
+fn every_orderly_program_is_linearizable_and_loses_no_wake() {
+    for program in &catalogue::orderly_programs() {
+        is_linearizable_with(0, 4_000 * EFFORT, program);
+    }
+}
+
 /// The counters of these arenas wrap after a few steps.
 #[test]
 fn every_program_is_linearizable_while_counters_wrap() {

@@ -3,6 +3,7 @@
 
 mod descriptions;
 mod long_words;
+mod marks_at_death;
 mod meetings;
 mod nodes;
 mod processes;
@@ -13,6 +14,7 @@ pub mod watching;
 
 pub use descriptions::NoDescriptions;
 pub use long_words::NoLongWords;
+pub use marks_at_death::NoMarksAtDeath;
 pub use meetings::NoMeetings;
 pub use nodes::NoNodes;
 pub use processes::NoProcesses;

@@ -5,6 +5,7 @@
 //! and offset, whatever its address in each process.
 
 use super::clock::Deadline;
+use super::kernel_futex::{self, Entry, Scope, VECTOR_MAX};
 use crate::Here;
 
 /// Why [`wait`] returned.
@@ -52,6 +53,44 @@ pub fn wait_until_due(address: *const u32, expected: u32, deadline: Deadline, du
         };
     }
     wait(address, expected, deadline.earlier(due))
+}
+
+/// A word and what it is expected to hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    /// Its address.
+    pub address: *const u32,
+    /// The value.
+    pub value: u32,
+}
+
+/// Most words beside the first one of [`wait_beside`].
+pub const BESIDE_MAX: usize = VECTOR_MAX - 1;
+
+/// [`wait_until_due`] that also ends when one of the words `beside` is woken, or does not hold what is expected; as far as the system can:
+/// otherwise these do not count.
+pub fn wait_beside(word: Expected, beside: &[Expected], deadline: Deadline, due: Deadline) -> Woken {
+    let beside = &beside[..beside.len().min(BESIDE_MAX)];
+    #[cfg(ntux_explore)]
+    if let (Some(scheduler), Deadline::Monotonic(due_ns)) = (crate::explore::current(), due) {
+        let words: Vec<(usize, u32)> =
+            core::iter::once(&word).chain(beside).map(|word| (word.address as usize, word.value)).collect();
+        return match scheduler.sleep_beside(&words, deadline != Deadline::Never, due_ns) {
+            true => Woken::LookAgain,
+            false => Woken::TimedOut,
+        };
+    }
+    if beside.is_empty() || !kernel_futex::has_wait_any() {
+        return wait_until_due(word.address, word.value, deadline, due);
+    }
+    let mut entries = [Entry::NOWHERE; VECTOR_MAX];
+    for (entry, word) in entries.iter_mut().zip(core::iter::once(&word).chain(beside)) {
+        *entry = Entry { address: word.address, expected: word.value, scope: Scope::Shared, numa: false };
+    }
+    match kernel_futex::wait_any(&entries[..=beside.len()], deadline.earlier(due)) {
+        Err(libc::ETIMEDOUT) => Woken::TimedOut,
+        _ => Woken::LookAgain,
+    }
 }
 
 /// Wakes at most `count` sleepers on the word at `address`. Async-signal-safe.

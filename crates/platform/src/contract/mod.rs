@@ -24,6 +24,7 @@
 //! | | trait | without it |
 //! | --- | --- | --- |
 //! | wakes at death | [`robust::WakesAtDeath`] | A killed waker delays the one wake that it owed until somebody touches the object; a killed waiter keeps its slot until the slot is needed. |
+//! | marks at death | [`life::MarksAtDeath`] | Who sleeps for the mutex of an owner that was killed notices that when it looks, at last every quarter of a second. |
 //! | vectors | [`kernel_futex::Vectors`] | A table in user space serves waits for several futexes, and requeues, or they are refused. |
 //! | nodes | [`kernel_futex::Nodes`] | Futexes with a memory node are refused. |
 //! | descriptions | [`memory::Descriptions`] | No objects behind descriptors: no drop-in device. |
@@ -41,6 +42,7 @@
 pub mod clock;
 pub mod futex;
 pub mod kernel_futex;
+pub mod life;
 pub mod liveness;
 pub mod meeting;
 pub mod memory;
@@ -57,6 +59,7 @@ pub trait System:
     + kernel_futex::LongWords
     + kernel_futex::Vectors
     + kernel_futex::Nodes
+    + life::MarksAtDeath
     + liveness::Identity
     + meeting::Meetings
     + memory::SharedMemory

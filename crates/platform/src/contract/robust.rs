@@ -14,6 +14,7 @@
 //! somebody touches the object.
 
 use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 use crate::Here;
 use crate::without::Feature;
@@ -34,8 +35,8 @@ pub trait WakesAtDeath {
 /// A head, in the kernel's layout.
 #[repr(C)]
 pub struct Fields {
-    list: usize,
-    futex_offset: isize,
+    pub(super) list: usize,
+    pub(super) futex_offset: isize,
     pending: usize,
 }
 
@@ -63,6 +64,10 @@ impl Head {
     /// Returns whether wakes survive this thread's death.
     pub fn is_present(self) -> bool {
         !self.head.is_null()
+    }
+
+    pub(super) fn fields(self) -> Option<NonNull<Fields>> {
+        NonNull::new(self.head)
     }
 
     /// Registers a wake: if the thread dies and the word at `address` is zero then, the kernel wakes one sleeper on it.

@@ -9,6 +9,7 @@ mod futex;
 #[cfg(any(target_env = "gnu", target_env = "musl"))]
 pub mod interposition;
 mod kernel_futex;
+mod life;
 mod liveness;
 mod meeting;
 mod memory;

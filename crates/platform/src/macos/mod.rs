@@ -24,7 +24,7 @@ mod sleep;
 mod to_self;
 pub(crate) mod watching;
 
-use crate::absent::{NoDescriptions, NoMeetings, NoNodes, NoProcesses, NoRings, NoVectors, NoWakesAtDeath};
+use crate::absent::{NoDescriptions, NoMarksAtDeath, NoMeetings, NoNodes, NoProcesses, NoRings, NoVectors, NoWakesAtDeath};
 use crate::contract::System;
 
 /// macOS, from 13 on.
@@ -50,6 +50,7 @@ impl System for MacOs {
 }
 
 impl NoDescriptions for MacOs {}
+impl NoMarksAtDeath for MacOs {}
 impl NoMeetings for MacOs {}
 impl NoNodes for MacOs {}
 impl NoProcesses for MacOs {}

@@ -3,6 +3,7 @@
 
 use crate::arena::Arena;
 use crate::kind::{Kind, Signal};
+use crate::protocol::owner::killed_if_ended;
 use crate::protocol::signal::{at_once, read, signal};
 use crate::protocol::timer;
 use crate::protocol::waiter::Waiter;
@@ -50,10 +51,15 @@ impl Arena {
         signal(self, waiter, object, Signal::Kill, owner).map(|_| ())
     }
 
-    /// Returns owner, count and abandoned mark of a mutex.
+    /// Returns owner, count and abandoned mark of a mutex. That of an owner which the arena knows to have ended is abandoned first.
     ///
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn mutex_read(&self, waiter: &Waiter, object: Object) -> Result<MutexState> {
+        let state = self.mutex_state(waiter, object)?;
+        if killed_if_ended(self, waiter, object, state.owner)? { self.mutex_state(waiter, object) } else { Ok(state) }
+    }
+
+    fn mutex_state(&self, waiter: &Waiter, object: Object) -> Result<MutexState> {
         match read(self, waiter, object, |kind| kind == Kind::Mutex)? {
             Value::Mutex(Mutex { owner, count, abandoned }) => Ok(MutexState { owner, count, abandoned }),
             _ => Err(Error::Invalid),

@@ -36,7 +36,7 @@ use ntux_platform::memory::{self, FileId, Mapping};
 use ntux_platform::protection::page_size;
 
 use crate::format::layout::{
-    Capacity, Chunk, Header, Layout, NameGroup, NameText, ObjectSlot, OwnerSlot, QueueSlot, WaiterSlot,
+    Capacity, Chunk, Header, Layout, LifePage, NameGroup, NameText, ObjectSlot, OwnerSlot, QueueSlot, WaiterSlot,
 };
 use crate::format::limits::{NAMES_GROUP, PACKETS_MAX, PEERS_MAX, RECORDS};
 use crate::format::{FINGERPRINT, MAGIC, VERSION};
@@ -221,6 +221,16 @@ impl Arena {
 
     fn provide_owner(&self, index: u32) -> bool {
         self.provide::<OwnerSlot>(self.layout.owners, index)
+    }
+
+    /// The page of the life of the owner at this place. None: it has none.
+    fn life_page(&self, index: u32) -> Option<&LifePage> {
+        // SAFETY: the layout has `life_count` pages here, aligned.
+        (index < self.layout.life_count).then(|| unsafe { self.at(self.layout.lives, index) })
+    }
+
+    fn provide_life_page(&self, index: u32) -> bool {
+        self.provide_alone::<LifePage>(self.layout.lives, index)
     }
 
     fn owner_count(&self) -> u32 {

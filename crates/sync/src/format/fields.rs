@@ -7,6 +7,7 @@
 
 use core::mem::offset_of;
 
+use ntux_platform::life::{PAGE, WORD_AT};
 use ntux_platform::liveness::{INCARNATION_BITS, START_BITS, THREAD_BITS};
 
 use super::layout::{
@@ -162,6 +163,7 @@ pub(crate) const fn add_to(hash: Hash) -> Hash {
         .add_fields(QUEUE_FIELDS)
         .add_fields(PACKET_FIELDS)
         .add_fields(OWNER_FIELDS)
+        .add_fields(LIFE_FIELDS)
 }
 
 const fn bits(name: &'static str, first: u32, width: u32) -> Bits {
@@ -293,7 +295,12 @@ pub(crate) const OWNER: &[Bits] = &[
     bits("taken", 63, 1),
     bits("turn", 64, 16),
     bits("unswept", 80, 1),
+    bits("kernel_marks", 81, 1),
 ];
+/// Whether an owner goes on: who sleeps for what it owns sleeps on this word, too.
+pub(crate) const LIFE: &[Bits] = &[bits("turn", 0, 16), bits("ended", 30, 1), bits("sleepers", 31, 1)];
+/// The same, of a thread.
+const LIFE_OF_THREAD: &[Bits] = &[bits("thread", 0, 30), bits("ended", 30, 1), bits("sleepers", 31, 1)];
 const OBJECT: &[Bits] = &[bits("index", 0, 32), bits("generation", 32, 32)];
 const REQUEST: &[Bits] = &[bits("argument", 0, 32), bits("signal", 32, 4)];
 const STAMP: &[Bits] = &[bits("processor", 0, 10), bits("time", 10, 22)];
@@ -395,7 +402,9 @@ const PACKET_FIELDS: &[Field] = &[field("packet", 0, 16, PACKET)];
 const OWNER_FIELDS: &[Field] = &[
     field("word", offset_of!(OwnerSlot, word), 16, OWNER),
     field("next_hint", offset_of!(OwnerSlot, next_hint), 4, &[]),
+    field("life", offset_of!(OwnerSlot, life), 4, LIFE),
 ];
+const LIFE_FIELDS: &[Field] = &[field("life", WORD_AT, 4, LIFE_OF_THREAD)];
 const QUEUE_FIELDS: &[Field] = &[
     field("bell", offset_of!(QueueSlot, bell), 8, BELL),
     field("holder", offset_of!(QueueSlot, holder), 8, HOLDER),
@@ -411,8 +420,8 @@ const QUEUE_FIELDS: &[Field] = &[
 ];
 
 /// Everything in the file of an arena with this capacity: header, peers, waiters, objects, chunks, records, queues,
-/// packets, claims, names, texts, schedules, owners. None if the capacity is out of bounds.
-pub fn tables(capacity: Capacity) -> Option<[Table; 13]> {
+/// packets, claims, names, texts, schedules, owners, lives. None if the capacity is out of bounds.
+pub fn tables(capacity: Capacity) -> Option<[Table; 14]> {
     let layout = Layout::new(capacity)?;
     let table = |name, start, stride: usize, count, fields| Table { name, start, stride: stride as u64, count, fields };
     Some([
@@ -429,6 +438,7 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 13]> {
         table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),
         table("schedules", layout.schedules, 16, capacity.objects, SCHEDULE_FIELDS),
         table("owners", layout.owners, size_of::<OwnerSlot>(), layout.owner_count, OWNER_FIELDS),
+        table("lives", layout.lives, PAGE, layout.life_count, LIFE_FIELDS),
     ])
 }
 

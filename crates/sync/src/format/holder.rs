@@ -26,6 +26,11 @@ impl Holder {
         Holder(Holder::new(peer, ticket.number()).0 | DETACHED)
     }
 
+    /// The process of this one, and no thread of it in particular.
+    pub(crate) fn of_process(self) -> Holder {
+        Holder::new(self.peer(), 0)
+    }
+
     pub(crate) fn is_free(self) -> bool {
         self.0 == 0
     }

@@ -15,6 +15,7 @@
 //! ...      texts         256 bytes for each name
 //! ...      schedules     16 bytes for each object that is a timer
 //! ...      owners        32 bytes for each owner id that the arena has given out
+//! ...      lives         4096 bytes for each of these that is of a thread: a word that the kernel marks
 //! ```
 //! Everything is a 16, 8 or 4 byte integer at its natural alignment; links are indices, checked before use. Sizes do
 //! not depend on the width of a pointer. Untouched pages take no memory; a thread that first uses an element of a page
@@ -27,9 +28,10 @@
 use core::mem::offset_of;
 
 use ntux_platform::atomic::{Word32, Word64, Word128};
+use ntux_platform::life::{PAGE, WORD_AT};
 
 use super::limits::{
-    LIST_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, OWNERS_MAX, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK,
+    LIST_MAX, LIVES_MAX, NAME_GROUPS_MAX, NAMES_GROUP, OBJECTS_MAX, OWNERS_MAX, PACKETS_MAX, PEERS_MAX, PLACES_CHUNK,
     PLACES_INLINE, QUEUE_GROUPS, QUEUES_MAX, RECORDS, WAITERS_MAX,
 };
 use crate::WAIT_MAX;
@@ -200,6 +202,17 @@ pub struct OwnerSlot {
     pub word: Word128,
     /// Next hint of the pool.
     pub next_hint: Word32,
+    /// The owner's life, unless the kernel marks it.
+    pub life: Word32,
+}
+
+/// The word of a thread that the kernel marks, at the end of its page ([`ntux_platform::life`]).
+#[repr(C)]
+pub struct LifePage {
+    unused: [Word64; WORD_AT / 8],
+    pub word: Word32,
+    /// Nothing, up to the end.
+    rest: [Word32; 5],
 }
 
 /// Additional entries of a wait set.
@@ -237,6 +250,7 @@ const _: () = assert!(offset_of!(WaiterSlot, asleep_since) / 64 == offset_of!(Wa
 const _: () = assert!(size_of::<Chunk>() == 256);
 const _: () = assert!(size_of::<QueueSlot>() == 2304);
 const _: () = assert!(size_of::<OwnerSlot>() == 32);
+const _: () = assert!(size_of::<LifePage>() == PAGE && offset_of!(LifePage, word) == WORD_AT);
 const _: () = assert!(size_of::<Header>() <= HEADER_BYTES as usize);
 
 /// Byte offsets for a capacity.
@@ -258,6 +272,8 @@ pub struct Layout {
     pub schedules: u64,
     pub owners: u64,
     pub owner_count: u32,
+    pub lives: u64,
+    pub life_count: u32,
     pub length: u64,
 }
 
@@ -289,8 +305,9 @@ impl Layout {
         let owners = (schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64)
             .next_multiple_of(size_of::<OwnerSlot>() as u64);
         let owner_count = capacity.waiters.min(OWNERS_MAX);
-        let length = owners + u64::from(owner_count) * size_of::<OwnerSlot>() as u64;
-        let length = length.next_multiple_of(4096);
+        let lives = (owners + u64::from(owner_count) * size_of::<OwnerSlot>() as u64).next_multiple_of(PAGE as u64);
+        let life_count = owner_count.min(LIVES_MAX);
+        let length = lives + u64::from(life_count) * PAGE as u64;
         Some(Layout {
             peers,
             waiters,
@@ -308,6 +325,8 @@ impl Layout {
             schedules,
             owners,
             owner_count,
+            lives,
+            life_count,
             length,
         })
     }

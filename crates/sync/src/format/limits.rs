@@ -23,6 +23,8 @@ pub const RECORDS: u32 = 1 << 16;
 pub const NAME_MAX: usize = 255;
 /// Owner ids of an arena, at a time.
 pub const OWNERS_MAX: u32 = 1 << 15;
+/// Owners whose deaths the kernel can tell, at a time: a page each.
+pub const LIVES_MAX: u32 = 4096;
 /// How often a place of an owner is used before the objects are asked whether they name an earlier one. A checker's is soon.
 pub(crate) const OWNER_TURNS: u32 = if cfg!(ntux_explore) { 2 } else { u16::MAX as u32 };
 /// Groups of names, at most; see [`crate::arena::names`].
@@ -56,7 +58,7 @@ pub(crate) const QUEUEING_TRIES: u32 = 16;
 pub(crate) const RETRIES: u32 = 1 << 20;
 
 /// All limits, in the order of the fingerprint. Processes with different limits cannot share an arena.
-pub(crate) const ALL: [u64; 24] = [
+pub(crate) const ALL: [u64; 25] = [
     PEERS_MAX as u64,
     PEERS_USED as u64,
     FAMILIES_MAX as u64,
@@ -68,6 +70,7 @@ pub(crate) const ALL: [u64; 24] = [
     HOLDERS_USED as u64,
     RECORDS as u64,
     OWNERS_MAX as u64,
+    LIVES_MAX as u64,
     OWNER_TURNS as u64,
     NAME_MAX as u64,
     NAME_GROUPS_MAX as u64,

@@ -3,7 +3,7 @@
 
 use ntux_platform::atomic::Pair;
 
-use super::fields::{Bits, OWNER, OWNER_ID, part};
+use super::fields::{Bits, LIFE, OWNER, OWNER_ID, part};
 use super::holder::Holder;
 use super::limits::OWNER_TURNS;
 
@@ -12,6 +12,9 @@ const TURN: Bits = part(OWNER_ID, "turn");
 const ARENAS: u64 = part(OWNER_ID, "arenas").flag();
 const WORD_TURN: Bits = part(OWNER, "turn");
 const UNSWEPT: u64 = part(OWNER, "unswept").flag();
+const KERNEL_MARKS: u64 = part(OWNER, "kernel_marks").flag();
+const LIFE_TURN: Bits = part(LIFE, "turn");
+const LIFE_SLEEPERS: u64 = part(LIFE, "sleepers").flag();
 const _: () = assert!(TURN.width == WORD_TURN.width && OWNER_TURNS as u64 <= TURN.mask());
 
 /// An owner id that an arena has given out. Other ids are what the program says they are.
@@ -48,6 +51,11 @@ impl OwnerId {
     pub(crate) fn turn(self) -> u32 {
         (u64::from(self.0) >> TURN.shift() & TURN.mask()) as u32
     }
+
+    /// What the word of its life holds while it lives, unless the kernel marks it. Not what it holds in other turns.
+    pub(crate) fn life(self) -> u32 {
+        (LIFE_SLEEPERS | u64::from(self.turn()) << LIFE_TURN.shift()) as u32
+    }
 }
 
 /// A copy of the word of an owner's place.
@@ -68,6 +76,16 @@ impl OwnerWord {
     /// Objects may name owners of this place from the round of turns before.
     pub(crate) fn is_unswept(self) -> bool {
         self.0.high & UNSWEPT != 0
+    }
+
+    /// The word of its life is the one that the kernel marks.
+    pub(crate) fn is_marked_by_kernel(self) -> bool {
+        self.0.high & KERNEL_MARKS != 0
+    }
+
+    /// From now on the kernel marks the word of its life.
+    pub(crate) fn marked_by_kernel(self) -> OwnerWord {
+        OwnerWord(Pair { high: self.0.high | KERNEL_MARKS, ..self.0 })
     }
 
     /// Taken by this holder. After the last turn comes the first, once the objects were asked.
@@ -115,6 +133,9 @@ mod tests {
         }
         word = word.taken(other);
         assert_eq!((word.turn(), word.is_unswept(), word.swept().is_unswept()), (1, true, false));
-        assert_eq!(word.freed().taken(one).is_unswept(), true);
+        assert!(word.freed().taken(one).is_unswept());
+        let marked = word.marked_by_kernel();
+        assert!(marked.is_marked_by_kernel() && !marked.freed().taken(one).is_marked_by_kernel());
+        assert_eq!((marked.holder(), marked.turn()), (word.holder(), word.turn()));
     }
 }

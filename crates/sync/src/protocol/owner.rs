@@ -2,16 +2,19 @@
 //! Owners that end, and what becomes of their mutexes.
 //!
 //! # Role
-//! No thread has the task to declare a mutex abandoned whose owner has ended: whoever waits for it looks from time to time whether its
-//! owner lives, and *kills* it if not, as [`crate::Arena::mutex_kill`] does. So does a poll that would fail. This is so for owner ids
-//! that the arena has given out ([`crate::arena::owners`]), and costs those nothing who use others.
+//! No thread has the task to declare a mutex abandoned whose owner has ended: whoever waits for it *kills* it then, as
+//! [`crate::Arena::mutex_kill`] does. So does a poll that would fail. A thread that has slept for a millisecond sleeps on the *life* of the
+//! owner, too, and is woken when that ends ([`crate::arena::owners`]); and it looks from time to time whether the owner lives, for systems
+//! and ends of which no wake tells. This is so for owner ids that the arena has given out, and costs those nothing who use others.
 //!
 //! # Picture
 //! ```text
-//!  waits:   look: has it ended, says its place?    sleep 1 ms    ask the system: does it live?    sleep 2 ms    ask ... 256 ms
-//! --------------------|--------------------------------|------------------|----------------------------|--------------->
-//!  ended:                                                               kill: whoever is first in line has it, abandoned
+//!  waits:   look: has it ended?    sleep 1 ms    look: ask the system, too    sleep on the lives, 2 ms    look ...    256 ms
+//! ----------------|--------------------------------|------------------------------------|------------------------------->
+//!  ended:                                              kill: whoever is first in line has it, abandoned
 //! ```
+//! Whose lives: of the owner, and of who is before this thread in the queue, since that one owns the mutex next of all who may.
+//!
 //! # Transitions
 //! Those of a kill ([`super::signal`]), by any thread that wants the mutex.
 //!
@@ -19,16 +22,25 @@
 //! * I-end-1: a mutex is killed in the name of the owner that the thread has found ended. So it is killed once, and one that has got
 //!   another owner meanwhile is left alone (I-owner-1).
 //! * I-end-2: a thread that sleeps in the queue of a mutex with an id of the arena sleeps at most [`LONGEST_NS`] between two looks at its
-//!   owner. So the death of an owner needs nobody's wake.
+//!   owner. So the end of an owner needs nobody's wake.
+//! * I-end-3: who finds that a life has ended wakes all who sleep on it before it sleeps again: the kernel wakes one.
+//!
+//! # Order
+//! O-end: a thread parks, then reads the mutex and the life of its owner, and sleeps only while that is unchanged (the kernel compares). Who
+//! ends an owner changes its life, then wakes.
 //!
 //! # Death
-//! That of a kill. A thread that has found an owner ended and dies before it kills leaves that to the next one that looks.
+//! That of a kill. A thread that has found an owner ended and dies before it kills, or before it has woken the others, leaves that to the
+//! next look of each.
 
 use ntux_platform::clock::{Clock, Deadline};
+use ntux_platform::futex::{BESIDE_MAX, Expected};
+use ntux_platform::life::Life;
 use ntux_platform::liveness;
 
 use super::admission::announce_unanswered;
 use super::claim::help;
+use super::epoch::Epoch;
 use super::hand_over::Signaled;
 use super::request::Request;
 use super::signal::serve_in_turn;
@@ -49,12 +61,16 @@ use crate::{Error, Object, Result, observe};
 const SHORTEST_NS: u64 = 1_000_000;
 const LONGEST_NS: u64 = 256_000_000;
 
-/// A new owner: of the calling thread, or of its process.
+/// A new owner, of the calling process.
 ///
 /// Errors: `Exhausted`.
-pub(crate) fn create(arena: &Arena, waiter: &Waiter, of_thread: bool) -> Result<u32> {
-    let thread = if of_thread { liveness::thread_id() } else { 0 };
-    let by = Holder::new(arena.peer(bury)?, thread);
+pub(crate) fn create(arena: &Arena, waiter: &Waiter) -> Result<u32> {
+    let by = Holder::new(arena.peer(bury)?, 0);
+    take(arena, waiter, by).map(OwnerId::number)
+}
+
+/// Takes an id that no object names.
+fn take(arena: &Arena, waiter: &Waiter, by: Holder) -> Result<OwnerId> {
     let (id, unswept) = arena.take_owner(by)?;
     if unswept {
         sweep(arena, waiter, id)?;
@@ -63,7 +79,7 @@ pub(crate) fn create(arena: &Arena, waiter: &Waiter, of_thread: bool) -> Result<
             return Err(Error::Corrupt);
         }
     }
-    Ok(id.number())
+    Ok(id)
 }
 
 /// The owner id of the calling thread, whose waiter this is. It takes one at the first call, and again in a forked child.
@@ -75,34 +91,45 @@ pub(crate) fn of_this_thread(arena: &Arena, waiter: &Waiter) -> Result<u32> {
     if owner != 0 && lineage == liveness::lineage() {
         return Ok(owner);
     }
-    let owner = create(arena, waiter, true)?;
-    waiter.owner.set((owner, liveness::lineage()));
-    Ok(owner)
+    let by = Holder::new(arena.peer(bury)?, liveness::thread_id());
+    let id = take(arena, waiter, by)?;
+    waiter.life.set(arena.have_life_marked(id, by, waiter.robust()));
+    waiter.owner.set((id.number(), liveness::lineage()));
+    Ok(id.number())
 }
 
-/// The thread whose waiter this is uses the arena no more. Any thread may say so.
+/// The thread whose waiter this is uses the arena no more. Its owner ends, if this is that thread; otherwise it ends when that thread does.
 pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
-    let (owner, lineage) = waiter.owner.take();
-    if owner == 0 || lineage != liveness::lineage() {
-        return;
+    let ((owner, lineage), life) = (waiter.owner.take(), waiter.life.take());
+    let Some(thread) = holder_here(arena).filter(|_| lineage == liveness::lineage()) else { return };
+    if let Some(id) = OwnerId::of(owner) {
+        end_life(life);
+        // Fails in another thread.
+        let _ = arena.end_owner(id, thread);
     }
-    // The robust list of the other one may be another thread's.
-    let own = arena.waiter();
-    // Fails if somebody has ended it before, or the memory makes no sense.
-    let _ = end(arena, &own, owner);
-    arena.retire(&own);
 }
 
-/// Ends an owner of this process: what it owns is abandoned.
+/// Ends an owner of this process, or of this thread.
 ///
-/// Errors: `Invalid` if it is none of this process, or has ended.
+/// Errors: `Invalid` if it is none of these, or has ended.
 pub(crate) fn end(arena: &Arena, waiter: &Waiter, owner: u32) -> Result<()> {
-    let id = OwnerId::of(owner).ok_or(Error::Invalid)?;
-    let peer = arena.known_peer().ok_or(Error::Invalid)?;
-    if !arena.free_owner(id, peer) {
-        return Err(Error::Invalid);
+    let (id, thread) = OwnerId::of(owner).zip(holder_here(arena)).ok_or(Error::Invalid)?;
+    if waiter.owner.get() == (owner, liveness::lineage()) {
+        waiter.owner.take();
+        end_life(waiter.life.take());
     }
-    kill_all(arena, waiter, |named| named == owner)
+    if arena.end_owner(id, thread) { Ok(()) } else { Err(Error::Invalid) }
+}
+
+fn end_life(life: Option<Life>) {
+    if !planted(Bug::EndUntold) {
+        life.map(Life::end);
+    }
+}
+
+/// The calling thread, if its process is registered.
+fn holder_here(arena: &Arena) -> Option<Holder> {
+    arena.known_peer().map(|peer| Holder::new(peer, liveness::thread_id()))
 }
 
 /// Kills what earlier owners of this place own.
@@ -189,7 +216,7 @@ fn has_mutex(arena: &Arena, request: &Request<'_>) -> bool {
 /// How thoroughly an owner is looked at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// At its place only: no system call.
+    /// At its place and its life only: no system call.
     Place,
     /// The system is asked.
     System,
@@ -202,6 +229,11 @@ pub(super) fn came_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -
     Ok(must_look_at_any(arena, request) && kill_ended(arena, waiter, request.objects(), Look::System)?)
 }
 
+/// A mutex was found to have this owner: kills it if that has ended. Returns whether that was so.
+pub(crate) fn killed_if_ended(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<bool> {
+    Ok(OwnerId::is_arenas(owner) && kill_ended(arena, waiter, &[object], Look::System)?)
+}
+
 fn kill_ended(arena: &Arena, waiter: &Waiter, objects: &[Object], how: Look) -> Result<bool> {
     let mut killed = false;
     let mut living = Living::new(arena);
@@ -209,6 +241,10 @@ fn kill_ended(arena: &Arena, waiter: &Waiter, objects: &[Object], how: Look) -> 
         let Some(slot) = arena.object_slot(object.index()) else { continue };
         let Some(owner) = owner_of(arena, waiter, object, slot)? else { continue };
         if living.has_ended(owner, how) {
+            // I-end-3
+            if !planted(Bug::OneTold) {
+                arena.tell_end(owner);
+            }
             kill(arena, waiter, object, slot, owner)?;
             killed = true;
         }
@@ -231,8 +267,8 @@ impl<'a> Living<'a> {
         match self.arena.fate_of(owner) {
             None => false,
             Some(Fate::Ended) => true,
-            Some(Fate::Unless(_)) if how == Look::Place || planted(Bug::OwnerUnasked) => false,
-            Some(Fate::Unless(holder)) => {
+            Some(Fate::Unless(..)) if how == Look::Place || planted(Bug::OwnerUnasked) => false,
+            Some(Fate::Unless(holder, _)) => {
                 let cache = self.cache.get_or_insert_with(|| LivenessCache::new(self.arena));
                 cache.is_thread_dead(holder.peer(), holder.thread())
             }
@@ -240,7 +276,7 @@ impl<'a> Living<'a> {
     }
 }
 
-/// When a thread that sleeps looks at the owners of its mutexes.
+/// When a thread that sleeps looks at the owners of its mutexes, and on whose lives it sleeps.
 pub(super) struct Looks {
     /// From the last look to the next one; 0 before the first.
     interval_ns: u64,
@@ -262,6 +298,16 @@ impl Looks {
         self.next_ns.map_or(Deadline::Never, Deadline::Monotonic)
     }
 
+    /// Returns true if the thread has slept for so long that it sleeps on lives, too.
+    pub(super) fn are_watched(&self) -> bool {
+        self.next_ns.is_some() && self.interval_ns > SHORTEST_NS && !planted(Bug::LifeUnwatched)
+    }
+
+    /// An owner has ended: a look is due.
+    pub(super) fn hasten(&mut self) {
+        self.next_ns = Some(0);
+    }
+
     /// Kills the mutexes of this wait whose owners have ended. The thread may get one of them.
     pub(super) fn look(&mut self, arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<()> {
         let how = if self.interval_ns == 0 { Look::Place } else { Look::System };
@@ -270,4 +316,63 @@ impl Looks {
         self.next_ns = Some(Clock::Monotonic.now_ns().saturating_add(self.interval_ns));
         Ok(())
     }
+}
+
+/// The lives on which a thread sleeps beside its own word.
+pub(super) struct Lives {
+    words: [Expected; BESIDE_MAX],
+    count: usize,
+}
+
+impl Lives {
+    /// Those of the owners of the mutexes of this wait, and of those who are before it in their queues. None if one has ended, or something
+    /// is halfway, which may be who has died: a look is due.
+    #[inline(never)]
+    pub(super) fn of(epoch: &Epoch<'_>, request: &Request<'_>) -> Option<Lives> {
+        let mut lives = Lives { words: [Expected { address: core::ptr::null(), value: 0 }; BESIDE_MAX], count: 0 };
+        for &object in request.objects() {
+            let slot = epoch.arena.object_slot(object.index());
+            let Some(slot) = slot.filter(|slot| slot.kind_if_live(object) == Some(Kind::Mutex)) else { continue };
+            // O-end
+            let seen = slot.load();
+            let mut watched = [Some(seen.value()), before_in_line(epoch, slot)].into_iter().flatten();
+            if seen.is_claimed() || !watched.all(|owner| lives.watch(epoch.arena, owner)) {
+                return None;
+            }
+        }
+        Some(lives)
+    }
+
+    /// Returns false if this owner has ended.
+    fn watch(&mut self, arena: &Arena, owner: u32) -> bool {
+        match arena.fate_of(owner) {
+            Some(Fate::Ended) => return false,
+            Some(Fate::Unless(_, life)) => {
+                if let Some(place) = self.words.get_mut(self.count) {
+                    *place = life;
+                    self.count += 1;
+                }
+            }
+            None => {}
+        }
+        true
+    }
+
+    pub(super) fn words(&self) -> &[Expected] {
+        &self.words[..self.count]
+    }
+}
+
+/// The owner id with which the last of those waits who are in this queue before the wait of this epoch.
+fn before_in_line(epoch: &Epoch<'_>, slot: &ObjectSlot) -> Option<u32> {
+    let &Epoch { arena, waiter, ticket, .. } = epoch;
+    if planted(Bug::NextUnwatched) {
+        return None;
+    }
+    let entries = arena.places(&waiter.budget, slot).filter_map(|place| place.entry());
+    let before = entries.filter(|entry| entry.ticket().is_before(ticket));
+    let last = before.reduce(|last, entry| if last.ticket().is_before(entry.ticket()) { entry } else { last })?;
+    let other = arena.waiter_slot(last.waiter())?;
+    let word = other.load();
+    (word.ticket() == last.ticket() && word.is_open()).then(|| other.owner())
 }

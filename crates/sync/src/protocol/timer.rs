@@ -21,14 +21,14 @@
 //!   that is due is still open: one that was closed before its time does not fire.
 
 use ntux_platform::clock::{Deadline, Due};
-use ntux_platform::futex;
+use ntux_platform::futex::{self, Expected};
 
 use super::admission::announce_unanswered;
 use super::claim::help;
 use super::detached::Destination;
 use super::epoch::{Decision, Epoch};
 use super::hand_over::Signaled;
-use super::owner::Looks;
+use super::owner::{Lives, Looks};
 use super::queueing::Joined;
 use super::request::Request;
 use super::signal::{missing, serve_in_turn};
@@ -270,6 +270,12 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
             epoch.withdraw();
             continue;
         }
+        let lives = looks.are_watched().then(|| Lives::of(epoch, request));
+        if let Some(None) = lives {
+            looks.hasten();
+            continue;
+        }
+        let lives = lives.flatten();
         if parks_late && seen != parked && !park(epoch, seen, deadline) {
             continue;
         }
@@ -277,7 +283,8 @@ fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result
         observe::sleeps(arena, slot, has_slept);
         waiter.spin.sleeps();
         let due = if planted(Bug::SleepsOn) { Deadline::Never } else { due };
-        futex::wait_until_due(slot.word.futex_address(), parked.futex(), deadline, due);
+        let own = Expected { address: slot.word.futex_address(), value: parked.futex() };
+        futex::wait_beside(own, lives.as_ref().map_or(&[], Lives::words), deadline, due);
         has_slept = true;
         // By a signal, or for a timer that it did not get: a long wait may see any number of these.
         waiter.budget.renew();

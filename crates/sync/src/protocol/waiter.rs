@@ -38,6 +38,7 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 
 use ntux_platform::atomic::Flag;
+use ntux_platform::life::Life;
 use ntux_platform::liveness;
 use ntux_platform::memory::Caller;
 use ntux_platform::robust::Head;
@@ -70,6 +71,8 @@ pub struct Waiter {
     lineage: Cell<u64>,
     /// The owner id of the thread, and the lineage of the process that has taken it; 0: none ([`super::owner`]).
     pub(super) owner: Cell<(u32, u64)>,
+    /// By which the kernel tells of its end.
+    pub(super) life: Cell<Option<Life>>,
     robust: Cell<Option<Head>>,
     interrupted: Flag,
     /// The wait in progress, for [`Waiter::interrupt`]: valid while `active` is set.
@@ -130,6 +133,7 @@ impl Waiter {
             slot: Cell::new(0),
             lineage: Cell::new(0),
             owner: Cell::new((0, 0)),
+            life: Cell::new(None),
             robust: Cell::new(None),
             interrupted: Flag::new(),
             current: Cell::new(core::ptr::null()),

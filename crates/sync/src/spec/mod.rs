@@ -48,8 +48,8 @@
 //!   registers a wait beside that is refused, or satisfied at once.
 //! * Packets that are posted to the queue of such waits are taken in their order, beside the results. A post is refused if as many wait
 //!   as there is room for. Timers for which such waits stand fire before a thread finds that there is no result.
-//! * A mutex whose owner id is one of a thread ([`OWNERS`]) that has died becomes abandoned at any step after that ([`State::kills`]), and is
-//!   offered then.
+//! * A mutex whose owner id is one of a thread ([`OWNERS`]) that has died, or has ended its id, becomes abandoned at any step after that
+//!   ([`State::kills`]), and is offered then.
 //! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
 
 mod detached;
@@ -168,6 +168,8 @@ pub struct State {
     queue_opened_by: ThreadId,
     /// The queue that each thread's call is about: the one that there was when it began, if that was of its process.
     queue_of: Vec<u32>,
+    /// The owner ids of threads that were ended, in their order.
+    owners_ended: Vec<u32>,
 }
 
 impl State {
@@ -192,6 +194,7 @@ impl State {
             queues_opened: 0,
             queue_opened_by: 0,
             queue_of: vec![0; threads],
+            owners_ended: Vec::new(),
         }
     }
 
@@ -681,6 +684,7 @@ impl State {
             Operation::OpenNamed { name, ref like } => self.open_named(thread, name, like),
             Operation::Post { key } => self.post(thread, key),
             Operation::OpenQueue => Ok(self.open_queue(thread)),
+            Operation::EndOwner { owner } => self.end_owner(thread, owner),
             Operation::Wait(_)
             | Operation::Detach { .. }
             | Operation::Collect { .. }

@@ -123,6 +123,10 @@ pub enum Operation {
     CloseQueue,
     /// Opens another one in its place: it was closed, or its process is dead.
     OpenQueue,
+    /// Ends an owner id of the arena.
+    EndOwner {
+        owner: u32,
+    },
 }
 
 impl Operation {
@@ -178,6 +182,7 @@ impl Operation {
             Operation::BuryThread { .. } | Operation::BuryProcess { .. } => (None, None),
             Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => (None, None),
             Operation::Post { .. } | Operation::CloseQueue | Operation::OpenQueue => (None, None),
+            Operation::EndOwner { .. } => (None, None),
         };
         one.into_iter().chain(wait.into_iter().flat_map(|wait| wait.objects.iter_mut().chain(&mut wait.alert)))
     }

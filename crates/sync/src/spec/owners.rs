@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The model of owners whose end is noticed.
 
-use super::{Id, NOBODY, State, ThreadId, Value};
+use super::{Answer, Id, NOBODY, Outcome, State, ThreadId, Value};
+use crate::Error;
 
 /// The owner id of thread 0; those after it are of the threads after it. They are what an arena gives out first. Other ids mean nothing.
 pub const OWNERS: u32 = 0x8000_8000;
@@ -27,7 +28,27 @@ impl State {
         Some(state)
     }
 
-    fn has_ended(&self, owner: u32) -> bool {
-        owner.checked_sub(OWNERS).is_some_and(|thread| self.threads.get(thread as ThreadId).is_some_and(|it| it.dead))
+    /// A thread ends its own id.
+    pub(super) fn end_owner(&mut self, thread: ThreadId, owner: u32) -> Outcome {
+        if thread_of(owner) != Some(thread) {
+            return Err(Error::Invalid);
+        }
+        match self.owners_ended.binary_search(&owner) {
+            Ok(_) => Err(Error::Invalid),
+            Err(place) => {
+                self.owners_ended.insert(place, owner);
+                Ok(Answer::Done)
+            }
+        }
     }
+
+    fn has_ended(&self, owner: u32) -> bool {
+        let is_dead = |thread: ThreadId| self.threads.get(thread).is_some_and(|it| it.dead);
+        thread_of(owner).is_some_and(is_dead) || self.owners_ended.binary_search(&owner).is_ok()
+    }
+}
+
+/// The thread whose id this is.
+fn thread_of(owner: u32) -> Option<ThreadId> {
+    owner.checked_sub(OWNERS).map(|thread| thread as ThreadId)
 }

@@ -1,22 +1,50 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Owners that die, and others who wait for what they owned, or are about to.
 
-use ntux_sync::spec::OWNERS;
+use ntux_sync::spec::{OWNERS, Value};
 
-use crate::program::{Call, Program, all, any, auto, kill, mutex, pass, read, set, unlock};
+use crate::program::{Call, Program, all, any, auto, end_owner, kill, mutex, pass, read, set, unlock};
 
 /// Longer than a thread sleeps before it asks whether an owner lives.
 const LONG: u64 = 2_000_000;
 
+fn id(thread: u32) -> u32 {
+    OWNERS + thread
+}
+
+fn take(object: usize, thread: u32) -> Call {
+    any(&[object]).by(id(thread))
+}
+
+fn give(object: usize, thread: u32) -> Call {
+    unlock(object, id(thread))
+}
+
+/// Owners that end, or die, while somebody has slept for some time.
+fn told(name: &str, objects: &[Value], threads: &[&[Call]]) -> Program {
+    Program::new(&format!("owner-told-{name}"), objects, threads).with_owners_told()
+}
+
+/// The next in line gets the mutex, and dies. If it joins the queue after the other one has begun to watch who is before it, the other
+/// one finds out at its next look, which is too late here; this takes a preemption.
+pub(super) fn heirs() -> Vec<Program> {
+    vec![told("heir", &[mutex(id(0), 1)], &[&[give(0, 0)], &[take(0, 1)], &[take(0, 2)], &[pass(LONG)]]).mortal(1)]
+}
+
 pub(super) fn deaths() -> Vec<Program> {
-    let id = |thread: u32| OWNERS + thread;
-    let take = |object, thread| any(&[object]).by(id(thread));
-    let give = |object, thread| unlock(object, id(thread));
     let (free, owned) = (mutex(0, 0), mutex(id(0), 1));
     let ends = |name: &str, objects: &[_], threads: &[&[Call]]| {
         Program::new(&format!("owner-{name}"), objects, threads).mortal(0).with_owners()
     };
+    let two = [owned.clone(), owned.clone()];
     let programs = vec![
+        told("death", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)], &[pass(LONG)]]).mortal(0),
+        told("end", &[owned.clone()], &[&[end_owner(id(0))], &[take(0, 1)], &[pass(LONG)]]),
+        told("two", &two, &[&[pass(LONG), end_owner(id(0))], &[take(0, 1)], &[take(1, 2)]]),
+        told("two-die", &two, &[&[pass(LONG)], &[take(0, 1)], &[take(1, 2)]]).mortal(0),
+        told("all", &[auto(true), owned.clone()], &[&[pass(LONG), end_owner(id(0))], &[all(&[0, 1]).by(id(1))]]),
+        ends("end", &[owned.clone()], &[&[end_owner(id(0)), end_owner(id(0))], &[take(0, 1), read(0, &free)]]),
+        ends("end-other", &[owned.clone()], &[&[give(0, 0)], &[end_owner(id(0)), take(0, 1).polled()]]),
         ends("waited", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)]]),
         ends("taking", &[free.clone()], &[&[take(0, 0), give(0, 0)], &[take(0, 1), give(0, 1)]]),
         ends("two", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1), give(0, 1)], &[take(0, 2)]]),
@@ -30,6 +58,8 @@ pub(super) fn deaths() -> Vec<Program> {
         ends("killed", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)], &[pass(LONG), kill(0, id(0)), take(0, 2).polled()]]),
         // The next owner dies, too.
         ends("heirs", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1), give(0, 1)], &[take(0, 2)]]).mortal(1),
+        // The kernel marks nothing: who sleeps has to look.
+        ends("unmarked", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)]]).without_wills(),
         ends("process", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)]]).mortal_process(0),
         // An id of the program belongs to nobody whose death could be noticed.
         ends("stranger", &[mutex(7, 1)], &[&[unlock(0, 7)], &[take(0, 1).timed()]]),

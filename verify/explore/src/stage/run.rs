@@ -30,15 +30,21 @@ pub(super) enum Order {
 pub(super) enum Status {
     BetweenCalls,
     BeforeAccess,
-    /// `due_ns`: it also wakes when the clock has this time.
+    /// `due_ns`: it also wakes when the clock has this time. `beside`: other words on which it sleeps; 0: none.
     Asleep {
         address: usize,
+        beside: [usize; BESIDE],
         has_deadline: bool,
         due_ns: Option<u64>,
     },
     Finished,
     Dead,
 }
+
+/// Until when time goes by at the end of a program in which ends are told: who fell asleep after at most two milliseconds has its first look.
+const TOLD_NS: u64 = 3_000_000;
+/// On how many words a thread sleeps beside its own, at most.
+pub(super) const BESIDE: usize = 4;
 
 pub(super) struct Thread {
     pub(super) status: Status,
@@ -112,6 +118,10 @@ pub(super) struct Run {
     pub(super) weak: Option<Memory>,
     /// Time goes by when nothing else happens.
     pub(super) owners: bool,
+    /// Until when it goes by, if the ends of owners are told.
+    pub(super) told: bool,
+    /// The words that the kernel marks, and whose thread's number they have.
+    pub(super) lives: Vec<(ThreadId, usize)>,
     /// What all clocks say.
     pub(super) clock: &'static Word64,
     pub(super) tally: Tally,
@@ -251,6 +261,8 @@ impl Run {
     /// `finally`: nothing happens by itself any more, so nobody sleeps through the time at which a timer is due.
     pub(super) fn check_sleepers(&mut self, frozen: &[ThreadId], finally: bool) {
         let sleepers = self.sleepers(frozen);
+        // Who was to tell the others may be the frozen one.
+        let finally = finally && !(self.told && !frozen.is_empty());
         // A frozen thread may have what they sleep for.
         if self.blocks && frozen.is_empty() && !sleepers.is_empty() {
             self.fail(format!("lost wake: threads {sleepers:?} sleep, and nobody will wake them"));
@@ -330,7 +342,8 @@ impl Run {
             Status::Asleep { due_ns, .. } if !frozen.contains(&thread) => due_ns,
             _ => None,
         };
-        (0..self.threads.len()).filter_map(due).min().filter(|_| self.owners)
+        let comes = |due_ns: &u64| self.owners && (!self.told || *due_ns <= TOLD_NS);
+        (0..self.threads.len()).filter_map(due).min().filter(comes)
     }
 
     /// True if the thread sleeps, and is to be told.
@@ -342,8 +355,10 @@ impl Run {
     }
 
     pub(super) fn wake_one(&mut self, address: usize) -> bool {
-        let sleeps_here =
-            |thread: &&mut Thread| matches!(thread.status, Status::Asleep { address: here, .. } if here == address);
+        let sleeps_here = |thread: &&mut Thread| match thread.status {
+            Status::Asleep { address: here, beside, .. } => here == address || beside.contains(&address),
+            _ => false,
+        };
         let sleeper = self.threads.iter_mut().find(sleeps_here);
         sleeper.map(|thread| thread.status = Status::BeforeAccess).is_some()
     }
@@ -353,15 +368,28 @@ impl Run {
         self.event(Event::Die { thread });
         self.ticks = 1;
         self.threads[thread].status = Status::Dead;
-        let address = self.threads[thread].will;
-        if address == 0 || self.without_wills {
+        if self.without_wills {
             return;
         }
+        for (of, life) in self.lives.clone() {
+            if of == thread {
+                self.inherit(thread, life, false);
+            }
+        }
+        let will = self.threads[thread].will;
+        if will != 0 {
+            self.inherit(thread, will, true);
+        }
+    }
+
+    /// What the kernel does with a word that a dead thread had named. `pending`: as that of an operation in progress.
+    fn inherit(&mut self, thread: ThreadId, address: usize, pending: bool) {
         let (chunk, shift) = (around(address), address % 8 * 8);
         let old = content(chunk);
         let half = (address & 15) / 8;
         match legacy((old[half] >> shift) as u32, self.number(thread)) {
             Legacy::Nothing => {}
+            Legacy::Wake if !pending => {}
             Legacy::Wake => self.wake_at_death(thread, address),
             Legacy::Marked { word, wakes } => {
                 let mut new = old;
@@ -393,6 +421,7 @@ impl Run {
             put_back(chunk, old);
         }
         self.threads.clear();
+        self.lives.clear();
         self.tally.begin_history();
         (self.running, self.failure, self.memory) = (None, None, Account::default());
         self.explained = self.monitor.start();

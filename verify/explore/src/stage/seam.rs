@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ntux_platform::explore::{Access, Effect, Identity, Scheduler, Touch};
 use ntux_sync::spec::{Outcome, ThreadId};
 
-use super::run::{Order, Run, Status};
+use super::run::{BESIDE, Order, Run, Status};
 use crate::machine::chunk::content;
 use crate::monitor::Event;
 use crate::program::Call;
@@ -130,11 +130,13 @@ impl Seam {
         }
     }
 
-    /// Sleeps, until this time at most.
-    fn sleep_at_most(&self, address: usize, expected: u32, has_deadline: bool, due_ns: Option<u64>) -> bool {
+    /// Sleeps on these words, of which the first is the thread's own, until this time at most.
+    fn sleep_at_most(&self, words: &[(usize, u32)], has_deadline: bool, due_ns: Option<u64>) -> bool {
+        let address = words[0].0;
         self.before(Access::Wake(address));
         let Some(thread) = self.with(|run| run.running) else { return true };
-        if self.with(|run| run.compared(thread, address)) != expected {
+        let differs = |run: &mut Run| words.iter().any(|&(address, expected)| run.compared(thread, address) != expected);
+        if self.with(differs) {
             return true;
         }
         let in_vain = self.learn(|run| has_deadline && run.threads[thread].deadline_passed);
@@ -146,7 +148,9 @@ impl Seam {
                 run.event(Event::Asleep { thread });
             }
         });
-        let order = self.stop(thread, Status::Asleep { address, has_deadline, due_ns });
+        let mut beside = [0; BESIDE];
+        beside.iter_mut().zip(&words[1..]).for_each(|(place, word)| *place = word.0);
+        let order = self.stop(thread, Status::Asleep { address, beside, has_deadline, due_ns });
         let timed_out = matches!(order, Order::DeadlinePassed);
         self.with(|run| {
             let this = &mut run.threads[thread];
@@ -174,11 +178,15 @@ impl Scheduler for Seam {
     }
 
     fn sleep(&self, address: usize, expected: u32, has_deadline: bool) -> bool {
-        self.sleep_at_most(address, expected, has_deadline, None)
+        self.sleep_at_most(&[(address, expected)], has_deadline, None)
     }
 
     fn sleep_until(&self, address: usize, expected: u32, has_deadline: bool, due_ns: u64) -> bool {
-        self.sleep_at_most(address, expected, has_deadline, Some(due_ns))
+        self.sleep_at_most(&[(address, expected)], has_deadline, Some(due_ns))
+    }
+
+    fn sleep_beside(&self, words: &[(usize, u32)], has_deadline: bool, due_ns: u64) -> bool {
+        self.sleep_at_most(words, has_deadline, Some(due_ns))
     }
 
     fn wake(&self, address: usize, count: u32) -> u32 {
@@ -215,6 +223,16 @@ impl Scheduler for Seam {
             Some(thread) => std::mem::replace(&mut run.threads[thread].will, address),
             None => 0,
         })
+    }
+
+    fn live(&self, address: usize, is_in_list: bool) {
+        self.with(|run| {
+            let Some(thread) = run.running.or(run.entering) else { return };
+            run.lives.retain(|&life| life != (thread, address));
+            if is_in_list {
+                run.lives.push((thread, address));
+            }
+        });
     }
 
     fn decides_next(&self) {

@@ -303,7 +303,7 @@ impl Subject for ArenaSubject {
             enroll(&self.arena, &waiter, self.bell);
         }
         if self.owners {
-            let owner = self.arena.owner_create(&waiter);
+            let owner = self.arena.owner_of_this_thread(&waiter);
             assert_eq!(owner, Ok(OWNERS + thread as u32), "they are given out in this order");
         }
         if let Some((_, keeps)) = self.creator.filter(|(creator, _)| *creator == thread) {
@@ -458,6 +458,7 @@ pub fn perform(
         Operation::TimerRead { object } => arena
             .timer_read(waiter, handle(object))
             .map(|timer| Answer::Timer(timer.signaled, timer.due.map(|due| due.at_ns))),
+        Operation::EndOwner { owner } => arena.owner_end(waiter, owner).map(|()| Answer::Done),
         Operation::Pass { time } => {
             explore::pass(time);
             Ok(Answer::Done)
