@@ -931,15 +931,14 @@ int ntux_waiter_give_back(const ntux_waiter *waiter);
 /* ==== OWNERS ==== */
 
 /* An owner of a mutex is any number but 0, as long as the program sees to it that no two have the same, and says when one has
- * ended (ntux_mutex_kill). An arena does both for numbers that it gives out: it gives out each once, also among processes of
- * several namespaces, and whoever waits for a mutex with such a number looks from time to time whether the owner of the mutex
- * lives. If not, the mutex is abandoned, and the first in line gets it, with -EOWNERDEAD. Nobody needs to be told: neither of
- * a process that was killed, nor of a thread that has returned.
+ * ended (ntux_mutex_kill). An arena does both for numbers that it gives out. It gives out each once, also among processes of
+ * several namespaces. When one ends, because its thread has returned or was killed with its process, its mutexes are abandoned:
+ * whoever waits for one with such a number is told, and the first in line gets it, with -EOWNERDEAD.
  *
- * A thread that sleeps looks after 1 ms, then after twice as long each time, at last every 256 ms: the end of an owner is noticed
- * after as long again as the thread has waited by then. A poll (a deadline in the past) that would fail looks at once. A thread that
- * waits with a number of the program's looks at nobody. (A number that ends is no thread's any more: what a thread does with it
- * later belongs to nobody.)
+ * A wait that has lasted for 2 ms is told at once where the kernel tells of a thread's death: on Linux from 5.16 on, with the GNU C
+ * library, for the first 4,096 threads of an arena. Otherwise, and for a process without its threads, it looks: after 1 ms, then
+ * after twice as long each time, at last every 256 ms. A poll (a deadline in the past) that would fail looks at once, and so does
+ * ntux_mutex_read. A wait with a number of the program's own looks at nobody.
  *
  * The numbers have the highest bit. A program must not use others with that bit in an arena of which it takes owners. There are as
  * many at a time as threads can wait in the arena, 32,768 at most.
@@ -949,17 +948,19 @@ int ntux_waiter_give_back(const ntux_waiter *waiter);
  * Any thread; not in a signal handler. They wait for nobody.
  */
 
-/* The number of the calling thread: the same at each call. It ends with the thread, and with the arena's last pointer in this process
- * (ntux_arena_detach). A child of fork has another one.
+/* The number of the calling thread: the same at each call. It ends with the thread, with the arena's last pointer in this process
+ * (ntux_arena_detach), or by ntux_owner_end. A child of fork has another one.
  */
 int ntux_owner_of_thread(ntux_arena *arena, uint32_t *owner);
 
 /* A new number for whatever you like, such as a fiber or a request. It ends with the process, or by ntux_owner_end. */
 int ntux_owner_create(ntux_arena *arena, uint32_t *owner);
 
-/* Ends an owner of this process: its mutexes are abandoned. Looks at every object of the arena once.
+/* Ends the number of the calling thread, or one that this process has created: its mutexes are abandoned, and those who wait for them
+ * are told. It takes as long as there are threads that wait for them. A number that has ended is no owner's any more; what a thread
+ * locks with it is abandoned, too.
  *
- * -EINVAL   it is none of this process that goes on
+ * -EINVAL   it is none of these, or has ended
  */
 int ntux_owner_end(ntux_arena *arena, uint32_t owner);
 
