@@ -3,11 +3,11 @@
 //!
 //! Each victim takes some of what a process can have in an arena (mutexes, objects and holds, a name, armed timers, queues with waits
 //! that stand, with results and packets that nobody has taken), and is killed: by itself when it has them, or by the harness at some
-//! instant. Now and then all are dead, and the harness takes every slot of the arena. None may be missing, nothing may be given to the
-//! dead, and the file of the arena has the pages that it had at the first time. (But for three tables that fill up once, ever more
-//! slowly: that of processes, where who comes looks at a few of the dead before it takes a new place; that of chunks, where a wait set
-//! that grows takes new ones as long as there are some; and that of texts, where a name goes behind those of creators that have died,
-//! until their objects are swept.)
+//! instant. Nobody says that it is dead. Now and then all are, and the harness takes every slot of the arena. None may be missing, nothing
+//! may be given to the dead, and the file of the arena has the pages that it had at the first time. (But for four tables that fill up once,
+//! ever more slowly: that of processes, where who comes looks at a few of the dead before it takes a new place; that of chunks, where a
+//! wait set that grows takes new ones as long as there are some; that of texts, where a name goes behind those of creators that have died,
+//! until their objects are swept; and that of lives, where an owner has the page of its place.)
 
 #![allow(clippy::disallowed_types, reason = "the victims count in memory of their own, beside the core")]
 
@@ -30,7 +30,7 @@ const WORKERS: usize = 4;
 const CAPACITY: Capacity = Capacity { objects: 80, waiters: 40 };
 const MUTEXES: usize = 2;
 /// Tables of which an arena uses more in the course of time, up to all.
-const FILL_ONCE: [&str; 3] = ["peers", "chunks", "texts"];
+const FILL_ONCE: [&str; 4] = ["peers", "chunks", "texts", "lives"];
 /// Bytes that an arena's memory is counted in.
 const PAGE: u64 = 4096;
 /// Kills between two balances.
@@ -41,8 +41,6 @@ const THINGS: u32 = 4;
 const BY_OTHERS: u32 = 16;
 /// After at most so long.
 const LIFE_NS: u64 = 200_000;
-/// The owner id of the harness. Those of the workers are their numbers, from 1 on.
-const HARNESS: u32 = 1_000;
 
 /// Command line of `owners`.
 #[derive(clap::Args, Clone, Debug)]
@@ -62,6 +60,8 @@ pub struct Arguments {
 struct Board {
     /// Things that victims have taken.
     taken: AtomicU32,
+    /// Mutexes that were had because their owners were dead.
+    abandoned: AtomicU32,
     /// Calls for which there was no room.
     refused: AtomicU32,
     /// Calls that failed otherwise.
@@ -92,7 +92,7 @@ impl Arguments {
         let result = harness.run(self.kills);
         println!("kills                          {}", harness.kills);
         println!("things that the dead had       {}", harness.board.taken.load(SeqCst));
-        println!("mutexes of the dead            {}", harness.mutexes);
+        println!("mutexes of the dead            {}", harness.board.abandoned.load(SeqCst));
         println!("balances                       {}", harness.balances);
         println!("pages of the arena             {}", harness.pages.len());
         println!("failures                       {}", u32::from(result.is_err()));
@@ -117,7 +117,8 @@ struct Harness {
     /// Those that stay alive if that is planted.
     kept: Vec<Child>,
     kills: u64,
-    mutexes: u64,
+    /// The owner id of the harness.
+    owner: u32,
     balances: u64,
     /// The pages of the arena's file that had memory at the last balance; none before the first.
     pages: BTreeSet<u64>,
@@ -129,6 +130,7 @@ impl Harness {
     fn new(arguments: &Arguments) -> io::Result<Harness> {
         let arena = Arena::create(CAPACITY).map_err(io::Error::other)?;
         let waiter = arena.waiter();
+        let owner = arena.owner_of_this_thread(&waiter).map_err(io::Error::other)?;
         let make = |new| arena.create_new(&waiter, new).map_err(io::Error::other);
         let mutex = || make(New::Mutex { owner: 0, count: 0 });
         let event = || make(New::Event { manual: false, signaled: false });
@@ -144,7 +146,7 @@ impl Harness {
             planted: arguments.planted,
             kept: Vec::new(),
             kills: 0,
-            mutexes: 0,
+            owner,
             balances: 0,
             pages: BTreeSet::new(),
         })
@@ -152,12 +154,12 @@ impl Harness {
 
     fn run(&mut self, kills: u64) -> Checked {
         while self.kills < kills {
-            let mut workers = (0..WORKERS).map(|number| self.start(number)).collect::<io::Result<Vec<_>>>();
+            let mut workers = (0..WORKERS).map(|_| self.start()).collect::<io::Result<Vec<_>>>();
             let workers = workers.as_mut().map_err(|error| format!("fork: {error}"))?;
             for kill in 0..BETWEEN {
                 let number = kill as usize % WORKERS;
                 self.end(&workers[number])?;
-                workers[number] = self.start(number).map_err(|error| format!("fork: {error}"))?;
+                workers[number] = self.start().map_err(|error| format!("fork: {error}"))?;
             }
             for worker in workers {
                 self.end(worker)?;
@@ -170,18 +172,18 @@ impl Harness {
         Ok(())
     }
 
-    fn start(&mut self, number: usize) -> io::Result<Worker> {
+    fn start(&mut self) -> io::Result<Worker> {
         let by_others = self.random.u32(..BY_OTHERS) == 0;
-        let owner = number as u32 + 1;
         let mut random = self.random.fork();
-        let child = Child::fork(|| {
-            let victim = Victim { arena: &self.arena, objects: self.objects, board: self.board, owner };
-            victim.live(&mut random, by_others);
-        })?;
-        Ok(Worker { child, owner, by_others })
+        let child = Child::fork(|| self.victim().live(&mut random, by_others))?;
+        Ok(Worker { child, by_others })
     }
 
-    /// Returns when this worker is dead; its mutexes are abandoned then.
+    fn victim(&self) -> Victim<'_> {
+        Victim { arena: &self.arena, objects: self.objects, board: self.board }
+    }
+
+    /// Returns when this worker is dead.
     fn end(&mut self, worker: &Worker) -> Checked {
         if worker.by_others {
             std::thread::sleep(Duration::from_nanos(self.random.u64(..LIFE_NS)));
@@ -192,13 +194,6 @@ impl Harness {
             return Err(format!("a worker ended by itself, with status {status}"));
         }
         self.kills += 1;
-        for mutex in self.objects.mutexes {
-            match self.arena.mutex_kill(&self.waiter, mutex, worker.owner) {
-                Ok(()) => self.mutexes += 1,
-                Err(Error::NotOwner) => {}
-                Err(error) => return Err(format!("a mutex of the dead cannot be taken away: {error}")),
-            }
-        }
         match (self.board.refused.load(SeqCst), self.board.failed.load(SeqCst)) {
             (0, 0) => Ok(()),
             (refused, failed) => Err(format!("{refused} calls found no room, {failed} failed otherwise")),
@@ -208,9 +203,9 @@ impl Harness {
     /// Starts one that lives on with a queue, and a wait that stands.
     fn keep_one(&mut self) -> io::Result<()> {
         let child = Child::fork(|| {
-            let victim = Victim { arena: &self.arena, objects: self.objects, board: self.board, owner: HARNESS + 1 };
-            let _ = victim.queue(&self.arena.waiter());
-            victim.sleep();
+            let waiter = self.arena.waiter();
+            let _ = self.victim().queue(&waiter);
+            self.victim().sleep(&waiter);
         })?;
         ntux_testkit::task::until_asleep(&[child.task()], Duration::from_millis(1));
         self.kept.push(child);
@@ -222,7 +217,7 @@ impl Harness {
         self.balances += 1;
         for mutex in self.objects.mutexes {
             self.poll(mutex, "a mutex of the dead")?;
-            self.arena.mutex_unlock(&self.waiter, mutex, HARNESS).map_err(|error| error.to_string())?;
+            self.arena.mutex_unlock(&self.waiter, mutex, self.owner).map_err(|error| error.to_string())?;
         }
         self.arena.event_set(&self.waiter, self.objects.given).map_err(|error| error.to_string())?;
         self.poll(self.objects.given, "an event that was set")?;
@@ -233,12 +228,16 @@ impl Harness {
         self.arena.release(named).map_err(|error| error.to_string())?;
         self.balance_queues()?;
         self.balance_waiters()?;
+        self.balance_owners()?;
         self.balance_objects()?;
         self.balance_pages()
     }
 
     fn poll(&self, object: Object, what: &str) -> Checked {
-        let polled = self.arena.wait_any(&self.waiter, &[object], None, HARNESS, Deadline::Monotonic(0));
+        let polled = self.arena.wait_any(&self.waiter, &[object], None, self.owner, Deadline::Monotonic(0));
+        if polled.as_ref().is_ok_and(|satisfied| satisfied.abandoned) {
+            self.board.abandoned.fetch_add(1, SeqCst);
+        }
         polled.map(drop).map_err(|error| format!("{what} cannot be had: {error}"))
     }
 
@@ -253,11 +252,20 @@ impl Harness {
 
     fn balance_waiters(&self) -> Checked {
         let queue = self.arena.queue_create().map_err(|error| error.to_string())?;
-        let wanted = Detached { objects: &[self.objects.never], all: false, owner: HARNESS, key: 0 };
+        let wanted = Detached { objects: &[self.objects.never], all: false, owner: self.owner, key: 0 };
         let waits = all(|| self.arena.wait_detached(&self.waiter, queue, wanted))?;
         self.arena.queue_close(&self.waiter, queue).map_err(|error| error.to_string())?;
         // One is this thread's.
         expect(waits.len(), CAPACITY.waiters as usize - 1, "waiters")
+    }
+
+    fn balance_owners(&self) -> Checked {
+        let owners = all(|| self.arena.owner_create(&self.waiter))?;
+        for owner in &owners {
+            self.arena.owner_end(&self.waiter, *owner).map_err(|error| error.to_string())?;
+        }
+        // One is this thread's; there are as many as waiters.
+        expect(owners.len(), CAPACITY.waiters as usize - 1, "owners")
     }
 
     fn balance_objects(&self) -> Checked {
@@ -318,7 +326,6 @@ fn named(arena: &Arena, waiter: &Waiter) -> Result<(Object, bool)> {
 /// A victim as the harness sees it.
 struct Worker {
     child: Child,
-    owner: u32,
     /// It does not kill itself.
     by_others: bool,
 }
@@ -328,7 +335,6 @@ struct Victim<'a> {
     arena: &'a Arena,
     objects: Objects,
     board: &'a Board,
-    owner: u32,
 }
 
 impl Victim<'_> {
@@ -343,14 +349,14 @@ impl Victim<'_> {
             };
         }
         if by_others {
-            self.sleep();
+            self.sleep(&waiter);
         }
         // SAFETY: concerns this process only.
         unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
     }
 
-    fn sleep(&self) {
-        let _ = self.arena.wait_any(&self.arena.waiter(), &[self.objects.never], None, self.owner, Deadline::Never);
+    fn sleep(&self, waiter: &Waiter) {
+        let _ = self.arena.wait_any(waiter, &[self.objects.never], None, 1, Deadline::Never);
     }
 
     fn take(&self, waiter: &Waiter, random: &mut Rng) -> Result<()> {
@@ -369,7 +375,10 @@ impl Victim<'_> {
 
     fn mutex(&self, waiter: &Waiter, mutex: Object) -> Result<()> {
         let soon = Deadline::Monotonic(clock::monotonic_ns() + 100_000);
-        self.arena.wait_any(waiter, &[mutex], None, self.owner, soon).map(drop)
+        let owner = self.arena.owner_of_this_thread(waiter)?;
+        let satisfied = self.arena.wait_any(waiter, &[mutex], None, owner, soon)?;
+        self.board.abandoned.fetch_add(u32::from(satisfied.abandoned), SeqCst);
+        Ok(())
     }
 
     fn semaphore(&self, waiter: &Waiter) -> Result<Object> {
@@ -377,7 +386,7 @@ impl Victim<'_> {
     }
 
     fn wait(&self, waiter: &Waiter, queue: Queue, object: Object) -> Result<()> {
-        let wanted = Detached { objects: &[object], all: false, owner: self.owner, key: 1 };
+        let wanted = Detached { objects: &[object], all: false, owner: 1, key: 1 };
         self.arena.wait_detached(waiter, queue, wanted).map(drop)
     }
 

@@ -333,6 +333,18 @@ pub trait Face: Sync {
     fn queue_cancel(&self, _registration: Registration) -> Outcome<Option<Satisfied>> {
         unreachable!("a face whose objects nobody holds leaves those cases out")
     }
+    /// The owner id that the arena gives the calling thread.
+    fn owner_of_thread(&self) -> Outcome<u32> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// A new owner id of the arena.
+    fn owner_create(&self) -> Outcome<u32> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Ends an owner id of the arena.
+    fn owner_end(&self, _owner: u32) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
     /// Gives an object up.
     fn close(&self, object: Object) -> Outcome<()>;
     /// The process holds an object once more.

@@ -368,6 +368,23 @@ impl Face for C {
         }
     }
 
+    fn owner_of_thread(&self) -> Outcome<u32> {
+        let mut owner = 0;
+        // SAFETY: the arena is attached, and there is room for the id.
+        outcome(unsafe { (functions().owner_of_thread)(self.arena, &mut owner) }).map(|()| owner)
+    }
+
+    fn owner_create(&self) -> Outcome<u32> {
+        let mut owner = 0;
+        // SAFETY: the arena is attached, and there is room for the id.
+        outcome(unsafe { (functions().owner_create)(self.arena, &mut owner) }).map(|()| owner)
+    }
+
+    fn owner_end(&self, owner: u32) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().owner_end)(self.arena, owner) })
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         // SAFETY: the arena is attached.
         outcome(unsafe { (functions().object_close)(self.arena, object.0) })

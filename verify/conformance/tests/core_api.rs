@@ -236,6 +236,18 @@ impl Face for Core {
         self.run(cancel).map(|satisfied| satisfied.map(satisfied_of))
     }
 
+    fn owner_of_thread(&self) -> Outcome<u32> {
+        self.run(|arena, waiter| arena.owner_of_this_thread(waiter))
+    }
+
+    fn owner_create(&self) -> Outcome<u32> {
+        self.run(|arena, waiter| arena.owner_create(waiter))
+    }
+
+    fn owner_end(&self, owner: u32) -> Outcome<()> {
+        self.run(|arena, waiter| arena.owner_end(waiter, owner))
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         self.run(|arena, _| arena.close(inner(object)))
     }

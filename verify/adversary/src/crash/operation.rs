@@ -54,6 +54,10 @@ pub enum Operation {
     NameForGood,
     /// Creates the event by its name, or opens it; whoever does so a second time gets the same. Releases it.
     FindName,
+    /// Takes the owner id of its thread, locks the mutex with the name of the harness, unlocks and locks it again, and ends that owner.
+    Own,
+    /// Locks that mutex, and keeps it.
+    OwnAndKeep,
     Adopt(u8),
     Close(u8),
     Release(u8, u32),
@@ -102,6 +106,8 @@ pub enum Operation {
     SweepNew,
     /// The same, after the event with the name is temporary: what made it permanent may have died.
     SweepNamed,
+    /// Locks the mutex with the name of the harness, whoever had it, and takes every owner id.
+    SweepOwners,
     /// The same with objects behind descriptors, each of which must be new: an event that nobody has set.
     SweepDescriptors,
     /// The same, and all room for waiters beyond an object's own.
@@ -328,6 +334,11 @@ impl<'a> Performer<'a> {
                 }
             }
             Operation::FindName => self.find_name(),
+            Operation::Own => self.own(),
+            Operation::OwnAndKeep => {
+                let owner = arena.owner_of_this_thread(waiter)?;
+                self.lock(self.named_mutex()?, owner).map(|()| Answer::Done)
+            }
             Operation::Adopt(number) => arena.adopt(object(number)).map(|()| Answer::Done),
             Operation::Close(number) => arena.close(object(number)).map(|()| Answer::Done),
             Operation::Release(number, units) => {
@@ -400,6 +411,7 @@ impl<'a> Performer<'a> {
             Operation::Sweep => self.sweep(),
             Operation::SweepNew => self.sweep_new(),
             Operation::SweepNamed => self.sweep_named(),
+            Operation::SweepOwners => self.sweep_owners(),
             Operation::SweepDescriptors => self.sweep_descriptors(),
             Operation::SweepChunks => self.sweep_chunks(),
             Operation::SweepQueues => self.sweep_queues(),
@@ -493,6 +505,43 @@ impl<'a> Performer<'a> {
             self.arena.release(event)?;
         }
         self.sweep_new()
+    }
+
+    /// The mutex with the name of the harness, held by this process once more.
+    fn named_mutex(&self) -> Result<Object> {
+        let name = Name::new("the mutex of the harness")?;
+        self.arena.create_named(&self.waiter, name, New::Mutex { owner: 0, count: 0 }).map(|(mutex, _)| mutex)
+    }
+
+    fn lock(&self, mutex: Object, owner: u32) -> Result<()> {
+        self.arena.wait_any(&self.waiter, &[mutex], None, owner, Deadline::NOW).map(drop)
+    }
+
+    fn own(&self) -> Outcome {
+        let (arena, mutex) = (self.arena, self.named_mutex()?);
+        let owner = arena.owner_of_this_thread(&self.waiter)?;
+        self.lock(mutex, owner)?;
+        arena.mutex_unlock(&self.waiter, mutex, owner)?;
+        self.lock(mutex, owner)?;
+        arena.owner_end(&self.waiter, owner)?;
+        arena.release(mutex).map(|()| Answer::Done)
+    }
+
+    fn sweep_owners(&self) -> Outcome {
+        let (arena, mutex) = (self.arena, self.named_mutex()?);
+        let mut owners = vec![arena.owner_create(&self.waiter)?];
+        self.lock(mutex, owners[0])?;
+        arena.mutex_unlock(&self.waiter, mutex, owners[0])?;
+        arena.release(mutex)?;
+        loop {
+            match arena.owner_create(&self.waiter) {
+                Ok(owner) => owners.push(owner),
+                Err(Error::Exhausted) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        owners.iter().try_for_each(|&owner| arena.owner_end(&self.waiter, owner))?;
+        Ok(Answer::Semaphore(0, owners.len() as u32))
     }
 
     fn sweep_new(&self) -> Outcome {

@@ -552,9 +552,11 @@ impl<'a> Play<'a> {
         };
         let (objects, places) = self.stage.all_but((0..count).filter(is_open).count() as u32);
         // The places are not looked for by the sweeps of objects.
-        let sweeps_objects = self.scenario.sweep.is_of_objects();
-        let places = if sweeps_objects { 0 } else { places };
-        let expected = Answer::Semaphore(objects, places);
+        let expected = match self.scenario.sweep {
+            Operation::SweepOwners => Answer::Semaphore(0, self.stage.owners()),
+            sweep if sweep.is_of_objects() => Answer::Semaphore(objects, 0),
+            _ => Answer::Semaphore(objects, places),
+        };
         let worker = WORKERS[self.calls % WORKERS.len()];
         match self.order(worker, self.scenario.sweep)? {
             Ok(found) if found == expected => Ok(()),

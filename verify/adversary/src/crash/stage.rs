@@ -192,6 +192,11 @@ impl Stage {
         self.bytes.update(before)
     }
 
+    /// Owner ids that a sweep finds when nobody has one.
+    pub fn owners(&self) -> u32 {
+        CAPACITY.waiters
+    }
+
     /// Objects and places that a sweep finds when nothing has leaked and `open` objects are left.
     pub fn all_but(&self, open: u32) -> (u32, u32) {
         // One object is the harness's own.

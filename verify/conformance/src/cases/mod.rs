@@ -17,6 +17,7 @@ mod ioctl;
 mod mutex;
 mod names;
 mod order;
+mod owners;
 #[cfg(target_os = "linux")]
 mod pointers;
 mod processes;
@@ -45,6 +46,7 @@ pub(crate) const LISTS: &[&[Case]] = &[
     holds::CASES,
     names::CASES,
     queue::CASES,
+    owners::CASES,
 ];
 
 /// What is about the device.

@@ -277,6 +277,18 @@ impl Face for Rust {
         Ok(cancelled.map(satisfied_of))
     }
 
+    fn owner_of_thread(&self) -> Outcome<u32> {
+        self.arena.owner_of_this_thread().map_err(errno)
+    }
+
+    fn owner_create(&self) -> Outcome<u32> {
+        self.arena.create_owner().map_err(errno)
+    }
+
+    fn owner_end(&self, owner: u32) -> Outcome<()> {
+        self.arena.end_owner(owner).map_err(errno)
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         self.arena.close(named(object)?).map_err(errno)
     }

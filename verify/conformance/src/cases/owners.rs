@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Owner ids that an arena gives out.
+
+use std::thread;
+
+use crate::blocked::block;
+use crate::case::{Case, case};
+use crate::check::{self, abandoned_at, at};
+use crate::face::{EINVAL, ETIMEDOUT, Face, Object, Satisfied, all, any};
+use crate::process::Child;
+
+pub(super) const CASES: &[Case] = &[
+    case!(Holds, no_owner_id_is_given_out_twice, "S-1301"),
+    case!(Holds, a_thread_has_one_owner_id_and_a_child_another, "S-1301"),
+    case!(Holds, what_the_dead_owned_is_abandoned, "S-1302"),
+    case!(Holds, who_sleeps_for_the_mutex_of_a_process_that_is_killed_gets_it, "S-1302"),
+    case!(Holds, who_waits_for_all_gets_the_mutexes_of_the_dead, "S-1302"),
+    case!(Holds, the_next_in_line_is_told_of_a_death, "S-1302"),
+    case!(Holds, what_a_thread_owns_that_returns_is_abandoned, "S-1302"),
+    case!(Holds, an_owner_that_is_ended_owns_nothing, "S-1303"),
+    case!(Holds, who_sleeps_is_told_that_an_owner_was_ended, "S-1303"),
+    case!(Holds, an_owner_is_ended_by_those_whose_it_is, "S-1303"),
+    case!(Holds, other_ids_know_nothing_of_an_end, "S-1304"),
+];
+
+fn mine(face: &dyn Face) -> u32 {
+    face.owner_of_thread().expect("there are more than these")
+}
+
+fn created(face: &dyn Face) -> u32 {
+    face.owner_create().expect("there are more than these")
+}
+
+/// A child that owns these until it is killed.
+fn child_with(face: &dyn Face, mutexes: &[Object]) -> Child {
+    let (ready, never) = (face.semaphore_create(0, 1).unwrap(), face.event_create(0, 0).unwrap());
+    let child = Child::start(face, |face| {
+        assert_eq!(face.wait(&all(mutexes).owner(mine(face))), at(0));
+        assert!(face.semaphore_release(ready, 1).is_ok());
+        face.wait(&any(&[never]).forever())
+    });
+    assert_eq!(face.wait(&any(&[ready]).forever()), at(0));
+    child
+}
+
+fn no_owner_id_is_given_out_twice(face: &dyn Face) {
+    let mut seen = vec![mine(face)];
+    for _ in 0..3 {
+        let owners = [(); 3].map(|()| created(face));
+        for owner in owners {
+            assert!(owner >= 1 << 31 && !seen.contains(&owner), "{owner:#x}");
+            seen.push(owner);
+            assert_eq!(face.owner_end(owner), Ok(()));
+        }
+    }
+}
+
+fn a_thread_has_one_owner_id_and_a_child_another(face: &dyn Face) {
+    let own = mine(face);
+    assert_eq!(mine(face), own);
+    let theirs = thread::scope(|scope| scope.spawn(|| mine(face)).join().unwrap());
+    let child = Child::start(face, |face| Ok(Satisfied { index: mine(face), abandoned: false }));
+    let childs = child.result().expect("its owner id").index;
+    assert!(own != theirs && theirs != childs && childs != own);
+    assert!(mine(face) == own && own >> 31 == 1);
+}
+
+fn what_the_dead_owned_is_abandoned(face: &dyn Face) {
+    let mutexes = [(); 2].map(|()| face.mutex_create(0, 0).unwrap());
+    let child = child_with(face, &mutexes);
+    assert_eq!(face.wait(&any(&mutexes[..1]).owner(mine(face))), Err(ETIMEDOUT));
+    child.kill(face);
+    check::abandoned(face, mutexes[1]);
+    assert_eq!(face.wait(&any(&mutexes[..1]).owner(mine(face))), abandoned_at(0));
+    check::mutex(face, mutexes[0], mine(face), 1);
+    assert_eq!(face.wait(&any(&mutexes[1..]).owner(mine(face))), abandoned_at(0));
+    assert_eq!(face.mutex_unlock(mutexes[1], mine(face)), Ok(1));
+    assert_eq!(face.wait(&any(&mutexes[1..]).owner(mine(face))), at(0));
+}
+
+fn who_sleeps_for_the_mutex_of_a_process_that_is_killed_gets_it(face: &dyn Face) {
+    let (mutex, event) = (face.mutex_create(0, 0).unwrap(), face.event_create(0, 0).unwrap());
+    for objects in [vec![mutex], vec![event, mutex]] {
+        let child = child_with(face, &[mutex]);
+        let last = objects.len() as u32 - 1;
+        thread::scope(|scope| {
+            let owner = created(face);
+            let wait = block(scope, face, any(&objects).owner(owner).forever());
+            child.kill(face);
+            assert_eq!(wait.result(), abandoned_at(last));
+            check::mutex(face, mutex, owner, 1);
+            assert_eq!(face.mutex_unlock(mutex, owner), Ok(1));
+        });
+    }
+}
+
+fn who_waits_for_all_gets_the_mutexes_of_the_dead(face: &dyn Face) {
+    let mutexes = [(); 2].map(|()| face.mutex_create(0, 0).unwrap());
+    let children = mutexes.map(|mutex| child_with(face, &[mutex]));
+    thread::scope(|scope| {
+        let wait = block(scope, face, all(&mutexes).owner(created(face)).forever());
+        let [first, second] = children;
+        second.kill(face);
+        wait.still_sleeps();
+        first.kill(face);
+        assert_eq!(wait.result(), abandoned_at(0));
+    });
+}
+
+fn the_next_in_line_is_told_of_a_death(face: &dyn Face) {
+    let mutex = face.mutex_create(0, 0).unwrap();
+    let (owner, never) = (mine(face), face.event_create(0, 0).unwrap());
+    assert_eq!(face.wait(&any(&[mutex]).owner(owner)), at(0));
+    let first = Child::start(face, |face| {
+        assert_eq!(face.wait(&any(&[mutex]).owner(mine(face)).forever()), at(0));
+        face.wait(&any(&[never]).forever())
+    });
+    first.still_sleeps();
+    thread::scope(|scope| {
+        let second = created(face);
+        let wait = block(scope, face, any(&[mutex]).owner(second).forever());
+        assert_eq!(face.mutex_unlock(mutex, owner), Ok(1));
+        wait.still_sleeps();
+        first.kill(face);
+        assert_eq!(wait.result(), abandoned_at(0));
+        check::mutex(face, mutex, second, 1);
+    });
+}
+
+fn what_a_thread_owns_that_returns_is_abandoned(face: &dyn Face) {
+    let mutex = face.mutex_create(0, 0).unwrap();
+    thread::scope(|scope| {
+        let owns = || face.wait(&any(&[mutex]).owner(mine(face)));
+        assert_eq!(scope.spawn(owns).join().unwrap(), at(0));
+    });
+    assert_eq!(face.wait(&any(&[mutex]).owner(mine(face))), abandoned_at(0));
+}
+
+fn an_owner_that_is_ended_owns_nothing(face: &dyn Face) {
+    let mutexes = [(); 2].map(|()| face.mutex_create(0, 0).unwrap());
+    let (one, other) = (created(face), created(face));
+    assert_eq!(face.wait(&any(&mutexes[..1]).owner(one)), at(0));
+    assert_eq!(face.wait(&any(&mutexes[1..]).owner(other)), at(0));
+    assert_eq!(face.owner_end(one), Ok(()));
+    check::abandoned(face, mutexes[0]);
+    check::mutex(face, mutexes[1], other, 1);
+    assert_eq!(face.wait(&any(&mutexes[..1]).owner(other)), abandoned_at(0));
+    // Also one that is made owned.
+    let mutex = face.mutex_create(other, 3).unwrap();
+    assert_eq!(face.owner_end(other), Ok(()));
+    for mutex in [mutexes[0], mutexes[1], mutex] {
+        check::abandoned(face, mutex);
+    }
+}
+
+fn who_sleeps_is_told_that_an_owner_was_ended(face: &dyn Face) {
+    let mutex = face.mutex_create(0, 0).unwrap();
+    let owner = created(face);
+    assert_eq!(face.wait(&any(&[mutex]).owner(owner)), at(0));
+    thread::scope(|scope| {
+        let next = created(face);
+        let wait = block(scope, face, any(&[mutex]).owner(next).forever());
+        assert_eq!(face.owner_end(owner), Ok(()));
+        assert_eq!(wait.result(), abandoned_at(0));
+        check::mutex(face, mutex, next, 1);
+    });
+}
+
+fn an_owner_is_ended_by_those_whose_it_is(face: &dyn Face) {
+    let (owner, mutex) = (created(face), face.mutex_create(0, 0).unwrap());
+    assert_eq!(face.wait(&any(&[mutex]).owner(owner)), at(0));
+    for none in [0, 7, 1 << 31 | 0x7fff] {
+        assert_eq!(face.owner_end(none), Err(EINVAL), "{none:#x}");
+    }
+    let child = Child::start(face, |face| face.owner_end(owner).map(|()| Satisfied { index: 0, abandoned: false }));
+    assert_eq!(child.result(), Err(EINVAL), "it is another process's");
+    let own = mine(face);
+    thread::scope(|scope| {
+        assert_eq!(scope.spawn(|| face.owner_end(own)).join().unwrap(), Err(EINVAL), "it is another thread's");
+        check::mutex(face, mutex, owner, 1);
+        assert_eq!(scope.spawn(|| face.owner_end(owner)).join().unwrap(), Ok(()));
+    });
+    assert_eq!(face.owner_end(owner), Err(EINVAL), "it has ended");
+    check::abandoned(face, mutex);
+    assert_eq!(face.owner_end(own), Ok(()));
+    assert_ne!(mine(face), own);
+}
+
+fn other_ids_know_nothing_of_an_end(face: &dyn Face) {
+    let mutexes = [(); 2].map(|()| face.mutex_create(0, 0).unwrap());
+    assert_eq!(face.wait(&any(&mutexes[..1]).owner(7)), at(0));
+    child_with(face, &mutexes[1..]).kill(face);
+    assert_eq!(face.wait(&any(&mutexes[1..]).owner(7)), Err(ETIMEDOUT));
+    assert_eq!(face.wait(&any(&mutexes[..1]).owner(mine(face))), Err(ETIMEDOUT), "who knows whose 7 is");
+    check::mutex(face, mutexes[0], 7, 1);
+    assert_eq!(face.wait(&any(&mutexes[1..]).owner(mine(face))), abandoned_at(0));
+}
