@@ -298,6 +298,7 @@ test-histories: tools   ## A million random histories of the core, each checked 
 	$(EXPLORED) run --release -p ntux-explore -- histories --count 130000
 	$(EXPLORED) run --release -p ntux-explore -- histories --count 30000 --timers
 	$(EXPLORED) run --release -p ntux-explore -- histories --count 30000 --detached
+	$(EXPLORED) run --release -p ntux-explore -- histories --count 30000 --owners
 	$(EXPLORED) run --release -p ntux-explore -- real --count 20000
 
 # Some minutes on one processor. The first line: the orders that the code names.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
-use ntux_explore::histories::generator::{DETACHED, TIMED};
+use ntux_explore::histories::generator::{DETACHED, OWNED, TIMED};
 use ntux_explore::histories::real;
 use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
 use ntux_explore::machine::token::Token;
@@ -70,6 +70,9 @@ struct Histories {
     /// Programs that have waits without a thread
     #[arg(long, conflicts_with = "timers")]
     detached: bool,
+    /// Programs whose threads have owner ids of the arena
+    #[arg(long, conflicts_with_all = ["timers", "detached"])]
+    owners: bool,
     /// Schedules of each program
     #[arg(long, default_value_t = SCHEDULES)]
     schedules: u64,
@@ -204,6 +207,7 @@ fn run_histories(arguments: Histories) -> Result<(), String> {
     let Seeds { seed, count } = arguments.seeds;
     let seed = if arguments.timers { seed.saturating_add(TIMED) } else { seed };
     let seed = if arguments.detached { seed.saturating_add(DETACHED) } else { seed };
+    let seed = if arguments.owners { seed.saturating_add(OWNED) } else { seed };
     let workers = arguments.workers.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let (schedules, bug) = (arguments.schedules, arguments.bug);
     planted::plant(bug.as_deref())?;

@@ -4,7 +4,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use ntux_explore::histories::generator::{DETACHED, TIMED};
+use ntux_explore::histories::generator::{DETACHED, OWNED, TIMED};
 use ntux_explore::histories::scheduled::{self, Plan, SCHEDULES};
 use ntux_explore::histories::{real, shrink};
 use ntux_explore::machine::token::Token;
@@ -128,9 +128,9 @@ fn random_histories_are_linearizable() {
     assert!(counts.iter().all(|&count| count > 10), "{tally}");
 }
 
-#[test]
-fn random_histories_with_timers_are_linearizable() {
-    let plan = Plan { seeds: TIMED..TIMED + 40 * EFFORT, schedules: SCHEDULES, workers: 2, bug: None };
+/// Of programs from this seed on.
+fn random_histories_are_linearizable_from(first: u64) {
+    let plan = Plan { seeds: first..first + 40 * EFFORT, schedules: SCHEDULES, workers: 2, bug: None };
     let (tally, failure) = scheduled::run_all(&plan);
     assert!(failure.is_none(), "{failure:?}");
     assert_eq!(tally.histories, 40 * EFFORT * SCHEDULES);
@@ -139,13 +139,18 @@ fn random_histories_with_timers_are_linearizable() {
 }
 
 #[test]
+fn random_histories_with_timers_are_linearizable() {
+    random_histories_are_linearizable_from(TIMED);
+}
+
+#[test]
 fn random_histories_without_threads_are_linearizable() {
-    let plan = Plan { seeds: DETACHED..DETACHED + 40 * EFFORT, schedules: SCHEDULES, workers: 2, bug: None };
-    let (tally, failure) = scheduled::run_all(&plan);
-    assert!(failure.is_none(), "{failure:?}");
-    assert_eq!(tally.histories, 40 * EFFORT * SCHEDULES);
-    let counts = [tally.blocked, tally.timeouts, tally.deaths, tally.satisfied_all];
-    assert!(counts.iter().all(|&count| count > 10), "{tally}");
+    random_histories_are_linearizable_from(DETACHED);
+}
+
+#[test]
+fn random_histories_with_owners_are_linearizable() {
+    random_histories_are_linearizable_from(OWNED);
 }
 
 /// Programs that failed once: a timeout from no instant, a claim on an object that was being made, what lies beside the word of

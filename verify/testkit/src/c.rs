@@ -211,6 +211,9 @@ functions! {
         room: u32
     );
     queue_cancel(arena: *const Arena, registration: u64, index: *mut u32);
+    owner_of_thread(arena: *const Arena, owner: *mut u32);
+    owner_create(arena: *const Arena, owner: *mut u32);
+    owner_end(arena: *const Arena, owner: u32);
     waiter_create(arena: *const Arena, waiter: *mut *mut Waiter);
     waiter_destroy(waiter: *mut Waiter);
     waiter_wait_any(

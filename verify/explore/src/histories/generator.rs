@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Random programs, each made from a seed, or from a seed and a list of calls to leave out. Seeds from [`TIMED`] on have timers, those
-//! from [`DETACHED`] on waits without a thread, half of them also timers.
+//! from [`DETACHED`] on waits without a thread, half of them also timers; in those from [`OWNED`] on each thread has an owner id of the arena.
 
-use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, ThreadId, Value};
+use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, OWNERS, ThreadId, Value};
 
 use crate::program::{
     Call, Program, abandoned, adopt, all, any, arm, armed, auto, call_off, cancel, close, collect, collect_now,
-    create_auto, create_mutex, create_named, create_sem, detached, hold, kill, manual, manual_armed, manual_timer,
+    create_auto, create_mutex, create_named, create_sem, detached, end_owner, hold, kill, manual, manual_armed, manual_timer,
     mutex, open, pass, permanent, post, pulse, read, rel, release, reset, sem, set, temporary, timer, unlock,
 };
 use crate::random::Random;
@@ -18,7 +18,11 @@ const OBJECTS: usize = 4;
 pub const TIMED: u64 = 1 << 32;
 /// The first seed whose programs have waits without a thread.
 pub const DETACHED: u64 = 2 << 32;
-/// Such waits in one program, at most.
+/// The first seed whose programs have owner ids of the arena.
+pub const OWNED: u64 = 3 << 32;
+/// How much time passes at a time where sleepers look whether owners live: more than until the first look, less than until the second.
+const LONG: u64 = 2_000_000;
+/// Waits without a thread in one program, at most.
 const LABELS: usize = 3;
 /// How much time passes at a time; a whole number of microseconds.
 const MOMENT: u64 = 1_000;
@@ -33,9 +37,10 @@ pub type Omitted = (ThreadId, usize);
 
 /// The program of a seed, without some of its calls.
 pub fn program(seed: u64, omitted: &[Omitted]) -> Program {
-    let detaches = seed >= DETACHED;
-    let timed = seed >= TIMED && (!detaches || seed % 2 == 1);
-    let mut program = Draft::new(Random::new(seed), timed, seed < TIMED && seed % 8 == 1).detaching(detaches).program();
+    let detaches = (DETACHED..OWNED).contains(&seed);
+    let timed = (TIMED..DETACHED).contains(&seed) || detaches && seed % 2 == 1;
+    let draft = Draft::new(Random::new(seed), timed, seed < TIMED && seed % 8 == 1);
+    let mut program = draft.detaching(detaches).owning(seed >= OWNED).program();
     for (thread, calls) in program.threads.iter_mut().enumerate() {
         let mut place = 0..;
         calls.retain(|_| !omitted.contains(&(thread, place.next().expect("it has no end"))));
@@ -89,6 +94,8 @@ struct Draft {
     /// There are waits without a thread; so many.
     detaches: bool,
     labels: usize,
+    /// Each thread has an owner id of the arena.
+    owned: bool,
 }
 
 impl Draft {
@@ -109,6 +116,7 @@ impl Draft {
             namings: 0,
             detaches: false,
             labels: 0,
+            owned: false,
         }
     }
 
@@ -116,11 +124,22 @@ impl Draft {
         Self { detaches, ..self }
     }
 
+    /// Every other object is a mutex then, which the first thread may own.
+    fn owning(mut self, owned: bool) -> Self {
+        if owned {
+            let mutex = |random: &mut Random| if random.one_in(2) { mutex(OWNERS, 1) } else { mutex(0, 0) };
+            let random = &mut self.random;
+            self.objects.iter_mut().step_by(2).for_each(|object| *object = mutex(random));
+        }
+        Self { owned, ..self }
+    }
+
     fn program(mut self) -> Program {
         let threads = 2 + self.random.below(3);
         let (dead, heir) = (self.random.below(threads), self.random.below(threads));
-        let dies = self.random.one_in(4);
-        let inherited = dies && dead != heir && self.random.one_in(2) && !self.detaches;
+        let dies = self.random.one_in(if self.owned { 2 } else { 4 });
+        // An owner whose number another thread has seems to live.
+        let inherited = dies && dead != heir && self.random.one_in(2) && !self.detaches && !self.owned;
         let buried = inherited && self.random.one_in(2);
         self.own_process = buried.then_some(dead);
         self.creator = self
@@ -142,6 +161,7 @@ impl Draft {
             (true, true, false) => program.inherited(dead, heir),
             (true, true, true) => program.buried(dead, heir),
         };
+        let program = if self.owned { program.with_owners() } else { program };
         let program = if self.random.one_in(4) { program.torn() } else { program };
         match self.random.below(4) {
             0 => program.over(ArenaSubject::unenrolled),
@@ -160,6 +180,9 @@ impl Draft {
         }
         if self.detaches && self.random.one_in(2) {
             return self.about_detached(thread);
+        }
+        if self.owned && self.random.one_in(6) {
+            return if self.random.one_in(3) { end_owner(OWNERS + thread as u32) } else { pass(LONG) };
         }
         let object = self.some_object();
         match self.random.below(24) {
@@ -260,6 +283,7 @@ impl Draft {
     fn owner(&mut self, thread: ThreadId) -> u32 {
         match self.random.below(60) {
             0 => 0,
+            1.. if self.owned => OWNERS + thread as u32,
             _ if self.one_owner => 1,
             _ => 1 + thread as u32,
         }
@@ -352,6 +376,17 @@ mod tests {
             assert_eq!(format!("{part:?}"), format!("{:?}", find(&part.name).unwrap()));
         }
         assert!(find("seed1-").is_some() && find("seedx").is_none() && find("seed1-0").is_none());
+    }
+
+    #[test]
+    fn owners_own_and_end() {
+        let programs: Vec<Program> = (OWNED..OWNED + 200).map(|seed| program(seed, &[])).collect();
+        let ends = |program: &Program| {
+            let calls = program.threads.iter().flatten();
+            calls.clone().any(|call| matches!(call.operation, ntux_sync::spec::Operation::EndOwner { .. }))
+        };
+        assert!(programs.iter().all(|program| program.owners) && programs.iter().filter(|it| ends(it)).count() > 20);
+        assert!(programs.iter().filter(|program| program.fates.iter().any(|fate| fate.mortal)).count() > 50);
     }
 
     #[test]
