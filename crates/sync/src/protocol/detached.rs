@@ -39,7 +39,7 @@
 //! * I-detach-5: the exchange to `Withdrawn` is made once for each wait, after its objects were seen at rest (C2): who makes it takes the
 //!   result, or has cancelled.
 //! * I-detach-6: a thread that sleeps at the bell sleeps at most until the first of the timers is due for which waits of its queue stand, or
-//!   are about to. A thread that arms one rings before the turn takes effect, one that registers a wait before that stands; the first
+//!   are about to, and until it must look again at the owners of their mutexes ([`super::owner`]). A thread that arms one rings before the turn takes effect, one that registers a wait before that stands; the first
 //!   thread that finds the bell rung wakes all others before it silences it. So a firing owes the queue no wake ([`super::timer`]).
 //! * I-detach-7: a queue is closed by one exchange of its bell, which rings. A thread that finds it closed wakes all: so nobody sleeps on
 //!   although the thread that closes it was stopped or killed. Any thread can go on closing it.
@@ -87,6 +87,7 @@ use super::admission::{help_admission_of, help_admission_of_then};
 use super::claim::help;
 use super::epoch::{Epoch, begin_in, withdraw};
 use super::look::check;
+use super::owner;
 use super::probe::probe_one;
 use super::queueing::{Joined, Places, Queueing, empty, queue_all, queue_any};
 use super::request::Request;
@@ -420,7 +421,7 @@ impl<'a> Registering<'a> {
 
     /// The wait stands from now on, unless it is decided.
     fn detach(&self, epoch: &Epoch<'_>) -> bool {
-        if !self.has_timers {
+        if !self.has_timers && !owner::must_look_at_any(self.own.arena, &self.request) {
             return epoch.detach();
         }
         // I-detach-6: who looks now finds the wait also before it stands. The will of this thread names its own word still, so the wake is
@@ -586,7 +587,8 @@ impl<'a> Own<'a> {
         Ok(Some(satisfied))
     }
 
-    /// When the first timer is due for which a wait of this queue stands, after those that are due have fired. `bell`: what it was before
+    /// When the first timer is due for which a wait of this queue stands, after those that are due have fired, and mutexes whose owners have
+    /// ended were killed. `bell`: what it was before
     /// the thread looked for results.
     fn earliest_due(&self, waiter: &Waiter, bell: Bell, will: &mut Will<'_>) -> Result<Deadline> {
         if self.slot.timed.load() == 0 {
@@ -602,6 +604,7 @@ impl<'a> Own<'a> {
             let Some(slot) = self.arena.waiter_slot(index).filter(|slot| slot.load().is_open()) else { continue };
             if self.has(index, slot) {
                 due = timer::earliest_due(self.arena, waiter, listed(slot), due)?;
+                due = due.earlier(owner::look_without_thread(self.arena, waiter, listed(slot), slot.owner())?);
             }
         }
         Ok(due)

@@ -226,18 +226,32 @@ enum Look {
 /// is due.
 #[cold]
 pub(super) fn came_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<bool> {
-    Ok(must_look_at_any(arena, request) && kill_ended(arena, waiter, request.objects(), Look::System)?)
+    Ok(must_look_at_any(arena, request) && kill_ended(arena, waiter, request.objects().iter().copied(), Look::System)?)
 }
 
 /// A mutex was found to have this owner: kills it if that has ended. Returns whether that was so.
 pub(crate) fn killed_if_ended(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<bool> {
-    Ok(OwnerId::is_arenas(owner) && kill_ended(arena, waiter, &[object], Look::System)?)
+    Ok(OwnerId::is_arenas(owner) && kill_ended(arena, waiter, [object].into_iter(), Look::System)?)
 }
 
-fn kill_ended(arena: &Arena, waiter: &Waiter, objects: &[Object], how: Look) -> Result<bool> {
+/// Kills those mutexes of a wait without a thread whose owners have ended. Returns when somebody must look again, at the latest.
+pub(super) fn look_without_thread(
+    arena: &Arena,
+    waiter: &Waiter,
+    objects: impl Iterator<Item = Object>,
+    owner: u32,
+) -> Result<Deadline> {
+    if !OwnerId::is_arenas(owner) {
+        return Ok(Deadline::Never);
+    }
+    kill_ended(arena, waiter, objects, Look::System)?;
+    Ok(Deadline::Monotonic(Clock::Monotonic.now_ns().saturating_add(LONGEST_NS)))
+}
+
+fn kill_ended(arena: &Arena, waiter: &Waiter, objects: impl Iterator<Item = Object>, how: Look) -> Result<bool> {
     let mut killed = false;
     let mut living = Living::new(arena);
-    for &object in objects {
+    for object in objects {
         let Some(slot) = arena.object_slot(object.index()) else { continue };
         let Some(owner) = owner_of(arena, waiter, object, slot)? else { continue };
         if living.has_ended(owner, how) {
@@ -311,7 +325,7 @@ impl Looks {
     /// Kills the mutexes of this wait whose owners have ended. The thread may get one of them.
     pub(super) fn look(&mut self, arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<()> {
         let how = if self.interval_ns == 0 { Look::Place } else { Look::System };
-        kill_ended(arena, waiter, request.objects(), how)?;
+        kill_ended(arena, waiter, request.objects().iter().copied(), how)?;
         self.interval_ns = (2 * self.interval_ns).clamp(SHORTEST_NS, LONGEST_NS);
         self.next_ns = Some(Clock::Monotonic.now_ns().saturating_add(self.interval_ns));
         Ok(())

@@ -3,10 +3,10 @@
 
 use std::thread;
 
-use crate::blocked::block;
+use crate::blocked::{block, block_at_queue};
 use crate::case::{Case, case};
 use crate::check::{self, abandoned_at, at};
-use crate::face::{EINVAL, ETIMEDOUT, Face, Object, Satisfied, all, any};
+use crate::face::{Deadline, Delivered, EINVAL, ETIMEDOUT, Face, Object, Registered, Satisfied, all, any};
 use crate::process::Child;
 
 pub(super) const CASES: &[Case] = &[
@@ -16,12 +16,15 @@ pub(super) const CASES: &[Case] = &[
     case!(Holds, who_sleeps_for_the_mutex_of_a_process_that_is_killed_gets_it, "S-1302"),
     case!(Holds, who_waits_for_all_gets_the_mutexes_of_the_dead, "S-1302"),
     case!(Holds, the_next_in_line_is_told_of_a_death, "S-1302"),
+    case!(Holds, the_mutex_of_the_dead_is_delivered, "S-1302"),
     case!(Holds, what_a_thread_owns_that_returns_is_abandoned, "S-1302"),
     case!(Holds, an_owner_that_is_ended_owns_nothing, "S-1303"),
     case!(Holds, who_sleeps_is_told_that_an_owner_was_ended, "S-1303"),
     case!(Holds, an_owner_is_ended_by_those_whose_it_is, "S-1303"),
     case!(Holds, other_ids_know_nothing_of_an_end, "S-1304"),
 ];
+
+const ABANDONED: Satisfied = Satisfied { index: 0, abandoned: true };
 
 fn mine(face: &dyn Face) -> u32 {
     face.owner_of_thread().expect("there are more than these")
@@ -125,6 +128,28 @@ fn the_next_in_line_is_told_of_a_death(face: &dyn Face) {
         assert_eq!(wait.result(), abandoned_at(0));
         check::mutex(face, mutex, second, 1);
     });
+}
+
+fn the_mutex_of_the_dead_is_delivered(face: &dyn Face) {
+    let (mutex, queue, owner) = (face.mutex_create(0, 0).unwrap(), face.queue_create().unwrap(), created(face));
+    for polls in [false, true] {
+        let child = child_with(face, &[mutex]);
+        let wait = face.queue_wait(queue, &any(&[mutex]).owner(owner), 5).expect("a legal wait");
+        let Registered::Waits(registration) = wait else { panic!("it waits, and not {wait:?}") };
+        let expected = Ok(Delivered { registration: Some(registration), key: 5, satisfied: ABANDONED });
+        if polls {
+            assert_eq!(face.queue_get(queue, Deadline::Monotonic(0)), Err(ETIMEDOUT));
+            child.kill(face);
+            assert_eq!(face.queue_get(queue, Deadline::Monotonic(0)), expected);
+        } else {
+            thread::scope(|scope| {
+                let gets = block_at_queue(scope, face, queue);
+                child.kill(face);
+                assert_eq!(gets.result(), expected);
+            });
+        }
+        assert_eq!(face.mutex_unlock(mutex, owner), Ok(1));
+    }
 }
 
 fn what_a_thread_owns_that_returns_is_abandoned(face: &dyn Face) {
