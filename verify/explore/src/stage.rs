@@ -297,6 +297,7 @@ impl Stage {
             }
             let Some(due_ns) = self.seam.with(|run| run.first_due(&frozen)) else { break };
             clock().store(due_ns);
+            self.solo = (0, 0);
         }
         self.seam.with(|run| run.check_sleepers(&frozen, true));
         while let Some(thread) = (0..=observer).rev().find(|thread| live(self, thread)).or_else(|| due(self)) {

@@ -207,7 +207,7 @@ pub(super) fn must_look_at_any(arena: &Arena, request: &Request<'_>) -> bool {
 
 #[cold]
 fn has_mutex(arena: &Arena, request: &Request<'_>) -> bool {
-    request.objects().iter().any(|&object| {
+    request.iter().any(|object| {
         let kind = arena.object_slot(object.index()).and_then(|slot| slot.kind_if_live(object));
         kind == Some(Kind::Mutex)
     })
@@ -226,7 +226,7 @@ enum Look {
 /// is due.
 #[cold]
 pub(super) fn came_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<bool> {
-    Ok(must_look_at_any(arena, request) && kill_ended(arena, waiter, request.objects().iter().copied(), Look::System)?)
+    Ok(must_look_at_any(arena, request) && kill_ended(arena, waiter, request.iter(), Look::System)?)
 }
 
 /// A mutex was found to have this owner: kills it if that has ended. Returns whether that was so.
@@ -325,7 +325,7 @@ impl Looks {
     /// Kills the mutexes of this wait whose owners have ended. The thread may get one of them.
     pub(super) fn look(&mut self, arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<()> {
         let how = if self.interval_ns == 0 { Look::Place } else { Look::System };
-        kill_ended(arena, waiter, request.objects().iter().copied(), how)?;
+        kill_ended(arena, waiter, request.iter(), how)?;
         self.interval_ns = (2 * self.interval_ns).clamp(SHORTEST_NS, LONGEST_NS);
         self.next_ns = Some(Clock::Monotonic.now_ns().saturating_add(self.interval_ns));
         Ok(())
@@ -344,15 +344,16 @@ impl Lives {
     #[inline(never)]
     pub(super) fn of(epoch: &Epoch<'_>, request: &Request<'_>) -> Option<Lives> {
         let mut lives = Lives { words: [Expected { address: core::ptr::null(), value: 0 }; BESIDE_MAX], count: 0 };
-        for &object in request.objects() {
+        for object in request.iter() {
             let slot = epoch.arena.object_slot(object.index());
             let Some(slot) = slot.filter(|slot| slot.kind_if_live(object) == Some(Kind::Mutex)) else { continue };
             // O-end
             let seen = slot.load();
-            let mut watched = [Some(seen.value()), before_in_line(epoch, slot)].into_iter().flatten();
-            if seen.is_claimed() || !watched.all(|owner| lives.watch(epoch.arena, owner)) {
+            if seen.is_claimed() || !lives.watch(epoch.arena, seen.value()) {
                 return None;
             }
+            // One that has ended already, and waits all the same, is looked at when it owns the mutex.
+            let _ = before_in_line(epoch, slot).map(|owner| lives.watch(epoch.arena, owner));
         }
         Some(lives)
     }

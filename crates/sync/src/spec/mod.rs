@@ -426,7 +426,7 @@ impl State {
     pub fn begin_again(&self, thread: ThreadId) -> Option<State> {
         let has_begun =
             |other: &Thread| matches!(&other.phase, Phase::Running(running) if running.operation.wait().is_none());
-        if !self.threads.iter().any(has_begun) && self.kills().is_empty() {
+        if !self.threads.iter().any(has_begun) && !self.may_kill(thread) {
             return None;
         }
         let mut state = self.clone();

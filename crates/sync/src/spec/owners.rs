@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The model of owners whose end is noticed.
 
-use super::{Answer, Id, NOBODY, Outcome, State, ThreadId, Value};
+use super::{Answer, Id, NOBODY, Outcome, Phase, State, ThreadId, Value};
 use crate::Error;
 
 /// The owner id of thread 0; those after it are of the threads after it. They are what an arena gives out first. Other ids mean nothing.
@@ -40,6 +40,13 @@ impl State {
                 Ok(Answer::Done)
             }
         }
+    }
+
+    /// Returns true if this thread waits with an id of the arena, and an owner has ended: it kills, or completes what others kill.
+    pub(super) fn may_kill(&self, thread: ThreadId) -> bool {
+        let Phase::Running(running) = &self.threads[thread].phase else { return false };
+        let waits_by_id = running.operation.wait().is_some_and(|wait| thread_of(wait.owner).is_some());
+        waits_by_id && (!self.owners_ended.is_empty() || self.threads.iter().any(|thread| thread.dead))
     }
 
     fn has_ended(&self, owner: u32) -> bool {
