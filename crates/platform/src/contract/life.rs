@@ -129,7 +129,7 @@ impl Life {
     }
 
     /// Returns true in the thread in whose list it is.
-    fn is_here(&self) -> bool {
+    pub fn is_here(&self) -> bool {
         self.thread == liveness::thread_id() && self.lineage == liveness::lineage()
     }
 

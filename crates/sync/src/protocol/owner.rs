@@ -100,13 +100,16 @@ pub(crate) fn of_this_thread(arena: &Arena, waiter: &Waiter) -> Result<u32> {
 
 /// The thread whose waiter this is uses the arena no more. Its owner ends, if this is that thread; otherwise it ends when that thread does.
 pub(crate) fn retire(arena: &Arena, waiter: &Waiter) {
-    let ((owner, lineage), life) = (waiter.owner.take(), waiter.life.take());
+    let (owner, lineage) = waiter.owner.take();
     let Some(thread) = holder_here(arena).filter(|_| lineage == liveness::lineage()) else { return };
-    if let Some(id) = OwnerId::of(owner) {
-        end_life(life);
-        // Fails in another thread.
-        let _ = arena.end_owner(id, thread);
+    let Some(id) = OwnerId::of(owner) else { return };
+    match waiter.life.take() {
+        // Only its thread takes it out of its list: with the waiter, at last.
+        Some(life) if !life.is_here() => waiter.life.set(Some(life)),
+        life => end_life(life),
     }
+    // Fails in another thread.
+    let _ = arena.end_owner(id, thread);
 }
 
 /// Ends an owner of this process, or of this thread.
