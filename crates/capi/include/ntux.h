@@ -936,7 +936,7 @@ int ntux_waiter_give_back(const ntux_waiter *waiter);
  * whoever waits for one with such a number is told, and the first in line gets it, with -EOWNERDEAD.
  *
  * A wait that has lasted for 2 ms is told at once where the kernel tells of a thread's death: on Linux from 5.16 on, with the GNU C
- * library, for the first 4,096 threads of an arena. Otherwise, and for a process without its threads, it looks: after 1 ms, then
+ * library, for 1,024 threads of an arena at a time. Otherwise, and for a process without its threads, it looks: after 1 ms, then
  * after twice as long each time, at last every 256 ms. A poll (a deadline in the past) that would fail looks at once, and so does
  * ntux_mutex_read. A wait with a number of the program's own looks at nobody.
  *

@@ -410,7 +410,7 @@ impl Arena {
     /// an id of the arena are told. Nobody has to call [`MutexObject::kill`](crate::MutexObject::kill).
     ///
     /// A wait that has lasted for 2 ms is told at once where the kernel tells of a thread's death: on Linux from 5.16 on, with the GNU C
-    /// library, for the first 4,096 threads of an arena. Otherwise it looks whether the owner lives: after a millisecond, then after twice as
+    /// library, for 1,024 threads of an arena at a time. Otherwise it looks whether the owner lives: after a millisecond, then after twice as
     /// long each time, at last every 256. A poll that would fail looks at once.
     ///
     /// Ids of an arena have the highest bit. A program must not use other numbers with that bit in an arena of which it takes owners.

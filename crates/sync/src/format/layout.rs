@@ -48,7 +48,7 @@ pub struct Capacity {
 }
 
 impl Default for Capacity {
-    /// 1,048,576 objects and 65,536 waits: 231 MiB of addresses, three pages of memory at first.
+    /// 1,048,576 objects and 65,536 waits: 236 MiB of addresses, three pages of memory at first.
     fn default() -> Capacity {
         Capacity { objects: 1 << 20, waiters: 1 << 16 }
     }

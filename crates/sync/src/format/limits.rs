@@ -24,7 +24,7 @@ pub const NAME_MAX: usize = 255;
 /// Owner ids of an arena, at a time.
 pub const OWNERS_MAX: u32 = 1 << 15;
 /// Owners whose deaths the kernel can tell, at a time: a page each.
-pub const LIVES_MAX: u32 = 4096;
+pub const LIVES_MAX: u32 = 1024;
 /// How often a place of an owner is used before the objects are asked whether they name an earlier one. A checker's is soon.
 pub(crate) const OWNER_TURNS: u32 = if cfg!(ntux_explore) { 2 } else { u16::MAX as u32 };
 /// Groups of names, at most; see [`crate::arena::names`].
