@@ -296,7 +296,7 @@ impl Stage {
                 }
             }
             let Some(due_ns) = self.seam.with(|run| run.first_due(&frozen)) else { break };
-            clock().store(due_ns);
+            self.seam.with(|run| run.time_goes_by(due_ns));
             self.solo = (0, 0);
         }
         self.seam.with(|run| run.check_sleepers(&frozen, true));

@@ -346,6 +346,21 @@ impl Run {
         (0..self.threads.len()).filter_map(due).min().filter(comes)
     }
 
+    /// The clock has this time from now on, for everybody.
+    pub(super) fn time_goes_by(&mut self, now_ns: u64) {
+        let address = core::ptr::from_ref(self.clock) as usize;
+        let (chunk, half) = (around(address), (address & 15) / 8);
+        let old = content(chunk);
+        let mut new = old;
+        new[half] = now_ns;
+        self.memory.before(address);
+        put_back(chunk, new);
+        if let Some(weak) = &mut self.weak {
+            weak.updated_by_kernel(0, address & !7, old[half], now_ns);
+        }
+        self.settle();
+    }
+
     /// True if the thread sleeps, and is to be told.
     pub(super) fn pass_deadline(&mut self, thread: ThreadId) -> bool {
         self.event(Event::Deadline { thread });

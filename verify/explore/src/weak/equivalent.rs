@@ -13,6 +13,11 @@ struct Equivalent {
 
 const EQUIVALENT: &[Equivalent] = &[
     Equivalent {
+        accesses: &[("owners::exchange_owner", None), ("owners::fate_of", None), ("owners::owner_and_life", None)],
+        why: "whoever knows an id has acquired the mutex that names it, and with it what the arena had said of the id; an older word says that its \
+              owner goes on: the kernel compares the life before a thread sleeps, and who polls asks the system",
+    },
+    Equivalent {
         accesses: &[("waiter_word::exchange", Some("refused exchange: relaxed"))],
         why: "whoever is refused loads the word again before it acts on what it says",
     },
