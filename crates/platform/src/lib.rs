@@ -32,7 +32,8 @@ pub mod watching;
 pub mod without;
 
 pub use contract::{
-    clock, futex, kernel_futex, life, liveness, meeting, memory, processes, protection, robust, to_self, wake_descriptor,
+    clock, futex, kernel_futex, life, liveness, meeting, memory, processes, protection, robust, to_self,
+    wake_descriptor,
 };
 
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(ntux_simulated_macos)))]

@@ -171,7 +171,7 @@ pub enum Bug {
     LifeUnwatched,
     /// A thread that sleeps for a mutex does not sleep on the life of who is before it in line.
     NextUnwatched,
-    /// Who ends an owner does not say so in its life.
+    /// A thread that ends an owner does not say so in its life.
     EndUntold,
     /// I-end-3: who is woken because an owner has ended leaves the others asleep.
     OneTold,

@@ -14,10 +14,10 @@ pub(crate) mod held;
 pub(crate) mod memory;
 #[cfg(linux_calls)]
 pub(crate) mod named;
-pub(crate) mod owners;
 pub(crate) mod names;
 #[cfg(linux_calls)]
 pub(crate) mod observed;
+pub(crate) mod owners;
 #[cfg(linux_calls)]
 pub(crate) mod queues;
 #[cfg(linux_calls)]

@@ -100,7 +100,7 @@ pub struct Program {
     pub blocks: bool,
     /// Each thread has an owner id of the arena, from [`ntux_sync::spec::OWNERS`] on, and time goes by when nothing else happens.
     pub owners: bool,
-    /// Who has slept for some time for the mutex of an owner that ends is told: its next look comes too late.
+    /// A thread that has slept for some time for the mutex of an owner that ends is told: its next look comes too late.
     pub told: bool,
     /// Waits without a thread that there can be, known by their labels, from 0 on.
     pub detached: usize,

@@ -34,9 +34,9 @@ pub const PAGE: usize = 4096;
 /// From a link to its word.
 const DISTANCE: isize = -32;
 /// The kernel wakes a sleeper (`FUTEX_WAITERS`).
-const SLEEPERS: u32 = 1 << 31;
+pub(crate) const SLEEPERS: u32 = 1 << 31;
 /// The mark (`FUTEX_OWNER_DIED`).
-const ENDED: u32 = 1 << 30;
+pub(crate) const ENDED: u32 = 1 << 30;
 
 /// What a system may provide.
 pub trait MarksAtDeath {
@@ -58,7 +58,7 @@ struct Link {
 }
 
 /// Marks in the lowest bit of a pointer, which are the C library's.
-const POINTER: usize = !1;
+pub(crate) const POINTER: usize = !1;
 
 /// The calling thread lives as long as its word is not marked. Dropping it takes the word out of the list, unmarked; in another thread or
 /// process this does nothing, and the word stays in the list.
@@ -188,6 +188,3 @@ impl Drop for Life {
         }
     }
 }
-
-#[cfg(all(test, target_os = "linux", not(ntux_simulated_macos)))]
-mod tests;

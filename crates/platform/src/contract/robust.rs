@@ -66,7 +66,7 @@ impl Head {
         !self.head.is_null()
     }
 
-    pub(super) fn fields(self) -> Option<NonNull<Fields>> {
+    pub(crate) fn fields(self) -> Option<NonNull<Fields>> {
         NonNull::new(self.head)
     }
 

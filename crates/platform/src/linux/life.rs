@@ -35,3 +35,6 @@ impl MarksAtDeath for Linux {
         unsafe { libc::munmap(pages.as_ptr().cast(), 2 * PAGE) };
     }
 }
+
+#[cfg(test)]
+mod tests;

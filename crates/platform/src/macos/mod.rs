@@ -24,7 +24,9 @@ mod sleep;
 mod to_self;
 pub(crate) mod watching;
 
-use crate::absent::{NoDescriptions, NoMarksAtDeath, NoMeetings, NoNodes, NoProcesses, NoRings, NoVectors, NoWakesAtDeath};
+use crate::absent::{
+    NoDescriptions, NoMarksAtDeath, NoMeetings, NoNodes, NoProcesses, NoRings, NoVectors, NoWakesAtDeath,
+};
 use crate::contract::System;
 
 /// macOS, from 13 on.

@@ -47,7 +47,6 @@ use super::pool::Pool;
 use crate::format::holder::Holder;
 use crate::format::limits::RETRIES;
 use crate::format::owner::{OwnerId, OwnerWord};
-use crate::planted::{Bug, planted};
 use crate::{Error, Result};
 use ntux_platform::atomic::Word32;
 use ntux_platform::futex::{self, Expected};
@@ -57,7 +56,7 @@ use ntux_platform::robust::Head;
 /// What is known of an owner.
 pub(crate) enum Fate {
     Ended,
-    /// It lives if its holder does. Who sleeps on this word is woken when it ends, as far as the system can.
+    /// It lives if its holder does. A thread that sleeps on this word is woken when it ends, as far as the system can.
     Unless(Holder, Expected),
 }
 
@@ -105,7 +104,7 @@ impl Arena {
         if !has_turn(word, id) || !is_theirs {
             return false;
         }
-        if !word.is_marked_by_kernel() && !planted(Bug::EndUntold) {
+        if !word.is_marked_by_kernel() {
             let _ = slot.life.compare_exchange(id.life(), life::ended(id.life()));
             futex::wake(slot.life.futex_address(), u32::MAX);
         }
@@ -138,8 +137,8 @@ impl Arena {
         let (word, life) = self.owner_and_life(id)?;
         let (value, address) = (life.load(), life.futex_address());
         // I-owner-4
-        let lives = has_turn(word, id)
-            && if word.is_marked_by_kernel() { !life::has_ended(value) } else { value == id.life() };
+        let lives =
+            has_turn(word, id) && if word.is_marked_by_kernel() { !life::has_ended(value) } else { value == id.life() };
         Some(if lives { Fate::Unless(word.holder(), Expected { address, value }) } else { Fate::Ended })
     }
 

@@ -297,7 +297,7 @@ pub(crate) const OWNER: &[Bits] = &[
     bits("unswept", 80, 1),
     bits("kernel_marks", 81, 1),
 ];
-/// Whether an owner goes on: who sleeps for what it owns sleeps on this word, too.
+/// The life of an owner: a thread that sleeps for what it owns sleeps on this word, too.
 pub(crate) const LIFE: &[Bits] = &[bits("turn", 0, 16), bits("ended", 30, 1), bits("sleepers", 31, 1)];
 /// The same, of a thread.
 const LIFE_OF_THREAD: &[Bits] = &[bits("thread", 0, 30), bits("ended", 30, 1), bits("sleepers", 31, 1)];

@@ -37,9 +37,7 @@ trait Owned {
 
 /// `iterations` owners are killed, one after the other; the time between kills and waits that return.
 fn killed(effort: Effort, slept: Duration, mutex: &impl Owned) -> io::Result<Sample> {
-    per_iteration(effort, |iterations| {
-        (0..iterations).try_fold(0, |sum, _| Ok(sum + one_killed(slept, mutex)?))
-    })
+    per_iteration(effort, |iterations| (0..iterations).try_fold(0, |sum, _| Ok(sum + one_killed(slept, mutex)?)))
 }
 
 fn one_killed(slept: Duration, mutex: &impl Owned) -> io::Result<u64> {
@@ -92,9 +90,10 @@ impl Owned for Ours {
     fn lock(&self, after_a_death: bool) -> bool {
         WAITER.with(|waiter| {
             let waiter = waiter.get_or_init(|| self.arena.waiter());
-            let locked = self.arena.owner_of_this_thread(waiter).and_then(|owner| {
-                self.arena.wait_any(waiter, &[self.mutex], None, owner, Deadline::Never)
-            });
+            let locked = self
+                .arena
+                .owner_of_this_thread(waiter)
+                .and_then(|owner| self.arena.wait_any(waiter, &[self.mutex], None, owner, Deadline::Never));
             locked.is_ok_and(|satisfied| satisfied.abandoned == after_a_death)
         })
     }
@@ -102,9 +101,10 @@ impl Owned for Ours {
     fn unlock(&self) -> bool {
         WAITER.with(|waiter| {
             let waiter = waiter.get_or_init(|| self.arena.waiter());
-            let unlocked = self.arena.owner_of_this_thread(waiter).and_then(|owner| {
-                self.arena.mutex_unlock(waiter, self.mutex, owner)
-            });
+            let unlocked = self
+                .arena
+                .owner_of_this_thread(waiter)
+                .and_then(|owner| self.arena.mutex_unlock(waiter, self.mutex, owner));
             unlocked.is_ok()
         })
     }

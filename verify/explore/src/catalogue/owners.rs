@@ -50,12 +50,20 @@ pub(super) fn deaths() -> Vec<Program> {
         ends("two", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1), give(0, 1)], &[take(0, 2)]]),
         ends("in-time", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)], &[pass(LONG), pass(LONG)]]),
         ends("timed", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1).timed()], &[pass(LONG)]]),
-        ends("polled", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1).polled(), read(0, &free)], &[take(0, 2).polled()]]),
+        ends(
+            "polled",
+            &[owned.clone()],
+            &[&[give(0, 0)], &[take(0, 1).polled(), read(0, &free)], &[take(0, 2).polled()]],
+        ),
         ends("any", &[auto(false), owned.clone()], &[&[give(1, 0)], &[any(&[0, 1]).by(id(1))], &[set(0)]]),
         ends("all", &[auto(false), owned.clone()], &[&[give(1, 0)], &[all(&[0, 1]).by(id(1))], &[set(0)]]),
         ends("all-two", &[owned.clone(), owned.clone()], &[&[give(1, 0)], &[all(&[0, 1]).by(id(1))]]),
         ends("all-polled", &[owned.clone(), free.clone()], &[&[give(0, 0)], &[all(&[0, 1]).by(id(1)).polled()]]),
-        ends("killed", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1)], &[pass(LONG), kill(0, id(0)), take(0, 2).polled()]]),
+        ends(
+            "killed",
+            &[owned.clone()],
+            &[&[give(0, 0)], &[take(0, 1)], &[pass(LONG), kill(0, id(0)), take(0, 2).polled()]],
+        ),
         // The next owner dies, too.
         ends("heirs", &[owned.clone()], &[&[give(0, 0)], &[take(0, 1), give(0, 1)], &[take(0, 2)]]).mortal(1),
         // The kernel marks nothing: who sleeps has to look.

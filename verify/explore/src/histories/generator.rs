@@ -6,8 +6,9 @@ use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, OWNERS, ThreadId, Value};
 
 use crate::program::{
     Call, Program, abandoned, adopt, all, any, arm, armed, auto, call_off, cancel, close, collect, collect_now,
-    create_auto, create_mutex, create_named, create_sem, detached, end_owner, hold, kill, manual, manual_armed, manual_timer,
-    mutex, open, pass, permanent, post, pulse, read, rel, release, reset, sem, set, temporary, timer, unlock,
+    create_auto, create_mutex, create_named, create_sem, detached, end_owner, hold, kill, manual, manual_armed,
+    manual_timer, mutex, open, pass, permanent, post, pulse, read, rel, release, reset, sem, set, temporary, timer,
+    unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;

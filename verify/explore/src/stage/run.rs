@@ -261,7 +261,7 @@ impl Run {
     /// `finally`: nothing happens by itself any more, so nobody sleeps through the time at which a timer is due.
     pub(super) fn check_sleepers(&mut self, frozen: &[ThreadId], finally: bool) {
         let sleepers = self.sleepers(frozen);
-        // Who was to tell the others may be the frozen one.
+        // A frozen thread may be the one that was to tell the others.
         let finally = finally && !(self.told && !frozen.is_empty());
         // A frozen thread may have what they sleep for.
         if self.blocks && frozen.is_empty() && !sleepers.is_empty() {

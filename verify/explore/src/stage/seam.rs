@@ -135,7 +135,8 @@ impl Seam {
         let address = words[0].0;
         self.before(Access::Wake(address));
         let Some(thread) = self.with(|run| run.running) else { return true };
-        let differs = |run: &mut Run| words.iter().any(|&(address, expected)| run.compared(thread, address) != expected);
+        let differs =
+            |run: &mut Run| words.iter().any(|&(address, expected)| run.compared(thread, address) != expected);
         if self.with(differs) {
             return true;
         }

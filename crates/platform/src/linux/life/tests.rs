@@ -3,7 +3,9 @@
 
 use std::thread;
 
-use super::*;
+use crate::atomic::Word32;
+use crate::life::{ENDED, Life, PAGE, POINTER, SLEEPERS, WORD_AT, has_ended};
+use crate::robust::Head;
 
 /// Two pages that this process shares with its children.
 fn shared() -> &'static Word32 {
@@ -79,7 +81,7 @@ fn a_thread_that_ends_is_marked_and_its_mutexes_too() {
     .join()
     .unwrap();
     assert_eq!([one, other].map(|word| word.load()), [SLEEPERS | ENDED; 2]);
-    mutexes.each_mut().map(Robust::lock_of_dead);
+    mutexes.iter_mut().for_each(Robust::lock_of_dead);
 }
 
 #[test]
