@@ -15,6 +15,7 @@ use ntux_platform::contract::System;
 use ntux_platform::contract::to_self::{Information, Mask, OwnSignals};
 use ntux_platform::futex::{Sleep, Woken};
 use ntux_platform::kernel_futex::{Entry, Futexes, LongWords, Nodes, Scope, Vectors};
+use ntux_platform::life::{MarksAtDeath, PAGE};
 use ntux_platform::liveness::{Identity, Seen};
 use ntux_platform::meeting::Meetings;
 use ntux_platform::memory::{Caller, Descriptions, FileId, Locks, SharedMemory};
@@ -75,6 +76,8 @@ deviations! {
     CannotBeRead => "memory: new",
     /// A mapping is a copy.
     Copies => "memory: shared by mappings and processes",
+    /// A page that is mapped again is another one.
+    MapsElsewhere => "memory: a page that is mapped again",
     /// What is given back stays.
     GivesNothingBack => "memory: given back",
     /// A descriptor is inherited by programs that are executed.
@@ -497,6 +500,23 @@ impl Pages for Deviating {
 impl WakesAtDeath for Deviating {
     fn head() -> *mut Fields {
         Here::head()
+    }
+}
+
+impl MarksAtDeath for Deviating {
+    fn map_again(page: *const u8) -> Option<NonNull<u8>> {
+        match is(Deviation::MapsElsewhere) {
+            true => {
+                Here::map(2 * PAGE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+                    .ok()
+            }
+            false => Here::map_again(page),
+        }
+    }
+
+    unsafe fn unmap_again(pages: NonNull<u8>) {
+        // SAFETY: the caller's promise.
+        unsafe { Here::unmap_again(pages) }
     }
 }
 

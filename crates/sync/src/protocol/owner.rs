@@ -125,8 +125,8 @@ pub(crate) fn end(arena: &Arena, waiter: &Waiter, owner: u32) -> Result<()> {
 }
 
 fn end_life(life: Option<Life>) {
-    if !planted(Bug::EndUntold) {
-        life.map(Life::end);
+    if let Some(life) = life.filter(|_| !planted(Bug::EndUntold)) {
+        life.end();
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::stage::{Child, Page, View, is_close_on_exec};
 use super::{Outcome, ensure, failed};
 use ntux_platform::contract::System;
+use ntux_platform::life::PAGE;
 use ntux_platform::protection::page_size;
 
 /// A size that is no number of pages.
@@ -90,6 +91,24 @@ pub(super) fn shared<S: System>(limit: Duration) -> Outcome {
     ensure!(elsewhere.word(1).load() == 2, "what a child wrote is not seen");
     let parts = S::parts(reader.as_fd(), page_size() as u64).map_err(failed("parts"))?;
     ensure!(parts.first().is_some_and(|part| part.contains(&0)), "what was written is in no part: {parts:?}");
+    Ok(())
+}
+
+pub(super) fn mapped_again<S: System>(_limit: Duration) -> Outcome {
+    let page = Page::<S>::new()?;
+    page.view.word(0).store(7);
+    // A system may lack this.
+    let Some(again) = S::map_again(page.view.base().as_ptr()) else { return Ok(()) };
+    // SAFETY: two pages that are mapped until the end of this function.
+    let load = |offset| unsafe { ntux_platform::atomic::load_foreign(again.as_ptr() as usize + offset, 4) };
+    let first = load(0);
+    page.view.word(0).store(8);
+    let (second, behind) = (load(0), load(PAGE));
+    // SAFETY: mapped above, and nobody uses them any more.
+    unsafe { S::unmap_again(again) };
+    ensure!((first, second) == (7, 8), "where it is mapped again is {first} and {second}, not 7 and 8");
+    ensure!(behind == 0, "the page behind it is not empty");
+    ensure!(page.view.word(0).load() == 8, "the page went with its second mapping");
     Ok(())
 }
 

@@ -53,6 +53,7 @@ pub fn checks<S: System>() -> Vec<Check> {
         check("memory: its size never changes", memory::fixed_size::<S>),
         check("memory: what is no shared memory", memory::others::<S>),
         check("memory: shared by mappings and processes", memory::shared::<S>),
+        check("memory: a page that is mapped again", memory::mapped_again::<S>),
         check("memory: given back", memory::given_back::<S>),
         check("locks: of open file descriptions", locks::of_descriptions::<S>),
         check("locks: of processes that are killed", locks::of_the_killed::<S>),
