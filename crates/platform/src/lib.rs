@@ -60,7 +60,7 @@ compile_error!("no room for this system: CONTRIBUTING.md, \"How to add\", says w
 /// The system's error numbers that appear in results.
 pub mod error {
     pub use libc::{
-        EAGAIN, EBADF, EBUSY, EDOM, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOENT, ENOMEM, ENOSYS, ENOTTY,
+        EACCES, EAGAIN, EBADF, EBUSY, EDOM, EFAULT, EINTR, EINVAL, EIO, EMFILE, ENFILE, ENOENT, ENOMEM, ENOSYS, ENOTTY,
         EOPNOTSUPP, EOVERFLOW, EOWNERDEAD, EPERM, EPROTOTYPE, ETIMEDOUT, EXDEV,
     };
 }

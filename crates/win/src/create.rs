@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 
-use ntux_sync::{Arena, Object, Waiter};
+use ntux_sync::{Arena, New, Object, Waiter};
 
 use crate::access::{self, Rights};
 use crate::arena::arena;
@@ -38,7 +38,7 @@ pub fn object(make: impl FnOnce(&Arena, &Waiter) -> ntux::Result<Object>) -> Res
 }
 
 /// Creates an object, which owns the payload, and its handle; or a handle of the one that has the name. Returns NULL if it fails. The error
-/// number says whether the object existed, as on Windows.
+/// number says whether the object existed, as on Windows. `new`: what the core creates by a name; none if other processes cannot have it.
 ///
 /// # Safety
 /// The contract is that of [`flags`].
@@ -48,6 +48,7 @@ pub unsafe fn create(
     text: impl FnOnce() -> Result<Text>,
     access: Option<u32>,
     payload: Payload,
+    new: Option<New>,
     make: impl FnOnce() -> Result<Object>,
 ) -> Handle {
     // SAFETY: the same contract.
@@ -57,7 +58,7 @@ pub unsafe fn create(
         let make = || record::create(kind, make()?, payload, First::Handle);
         let (target, error) = match name::of(text()?)? {
             None => (make()?, SUCCESS),
-            Some(name) => match name::create_or_open(name, kind, make)? {
+            Some(name) => match name::create_or_open(name, kind, new, make)? {
                 Created::New(target) => (target, SUCCESS),
                 Created::Existed(target) => (target, ALREADY_EXISTS),
             },

@@ -3,7 +3,7 @@
 
 use core::ffi::c_char;
 
-use ntux_sync::{Arena, Object, Signal, Waiter};
+use ntux_sync::{Arena, New, Object, Signal, Waiter};
 
 use crate::arena::arena;
 use crate::boundary::{TRUE, call_for_bool};
@@ -81,7 +81,17 @@ unsafe fn create(
 ) -> Handle {
     let make = || create::object(|core, waiter| core.event_create(waiter, manual, signaled));
     // SAFETY: the same contract.
-    unsafe { create::create(Kind::Event, attributes, name, access, Payload::Nothing, make) }
+    unsafe {
+        create::create(
+            Kind::Event,
+            attributes,
+            name,
+            access,
+            Payload::Nothing,
+            Some(New::Event { manual, signaled }),
+            make,
+        )
+    }
 }
 
 /// # Safety

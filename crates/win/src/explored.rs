@@ -220,6 +220,10 @@ impl Arena {
         ntux::Arena::create_private(capacity).map(Arena)
     }
 
+    pub fn open(session: &str, capacity: Capacity) -> Result<Arena> {
+        ntux::Arena::open(session, capacity).map(Arena)
+    }
+
     pub fn core(&self) -> &ntux_sync::Arena {
         self.0.core()
     }

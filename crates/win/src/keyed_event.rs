@@ -284,7 +284,7 @@ pub unsafe extern "C" fn ntw_NtCreateKeyedEvent(
         };
         let (target, success) = match name::of(text)? {
             None => (make()?, status::SUCCESS),
-            Some(name) => match name::create_or_open(name, Kind::KeyedEvent, make) {
+            Some(name) => match name::create_or_open(name, Kind::KeyedEvent, None, make) {
                 Ok(Created::New(target)) => (target, status::SUCCESS),
                 Ok(Created::Existed(target)) if attributes & OPEN_IF != 0 => (target, status::OBJECT_NAME_EXISTS),
                 Ok(Created::Existed(target)) => {

@@ -33,6 +33,7 @@ pub const INVALID_ADDRESS: Error = Error(487);
 pub const ABANDONED_WAIT_0: Error = Error(735);
 pub const IO_PENDING: Error = Error(997);
 pub const NOACCESS: Error = Error(998);
+pub const ALREADY_INITIALIZED: Error = Error(1247);
 pub const PRIVILEGE_NOT_HELD: Error = Error(1314);
 pub const INTERNAL_ERROR: Error = Error(1359);
 pub const TIMEOUT: Error = Error(1460);

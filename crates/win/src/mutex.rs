@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Mutexes. A thread owns them by its id ([`thread::id`]), and knows which, so that its end abandons them.
+//! Mutexes. A thread owns them by an id ([`thread::owner`]), and knows which, so that its end abandons them.
 
 use core::ffi::c_char;
 
-use ntux_sync::Signal;
+use ntux_sync::{New, Signal};
 
 use crate::arena::arena;
 use crate::boundary::{TRUE, call_for_bool};
@@ -65,8 +65,8 @@ unsafe fn create(
     owned: bool,
     access: Option<u32>,
 ) -> Handle {
+    let (owner, count) = if owned { (thread::owner(), 1) } else { (0, 0) };
     let make = || {
-        let (owner, count) = if owned { (thread::id(), 1) } else { (0, 0) };
         let mutex = create::object(|core, waiter| core.mutex_create(waiter, owner, count))?;
         if owned {
             thread::owns(mutex);
@@ -74,7 +74,9 @@ unsafe fn create(
         Ok(mutex)
     };
     // SAFETY: the same contract.
-    unsafe { create::create(Kind::Mutex, attributes, name, access, Payload::Nothing, make) }
+    unsafe {
+        create::create(Kind::Mutex, attributes, name, access, Payload::Nothing, Some(New::Mutex { owner, count }), make)
+    }
 }
 
 /// # Safety
@@ -99,7 +101,7 @@ pub extern "C" fn ntw_ReleaseMutex(mutex: Handle) -> i32 {
     release_at_once(mutex).unwrap_or_else(|| {
         call_for_bool(|| {
             let object = handle::look_up_kind(mutex, Kind::Mutex)?.object;
-            let owner = thread::id();
+            let owner = thread::owner();
             arena()?.with_waiter(|core, waiter| core.mutex_unlock(waiter, object, owner)).map_err(of_object)?;
             thread::owns_less(object);
             Ok(())
@@ -111,7 +113,7 @@ pub extern "C" fn ntw_ReleaseMutex(mutex: Handle) -> i32 {
 #[inline]
 fn release_at_once(mutex: Handle) -> Option<i32> {
     let object = handle::look_up_kind(mutex, Kind::Mutex).ok()?.object;
-    let unlock = Signal::Unlock(thread::id());
+    let unlock = Signal::Unlock(thread::owner());
     arena().ok()?.at_once(|core, waiter| core.signal_at_once(waiter, object, unlock))?;
     thread::owns_less(object);
     Some(TRUE)

@@ -62,7 +62,7 @@ fn open(target: Target, object: ntux_sync::Object) -> Result<RawFd> {
     process::look([target].into_iter());
     let watches = Watches::of([target].into_iter())?;
     let object = ntux::Object::new(object.0).ok_or(INVALID_HANDLE)?;
-    let fd = Arc::new(ObjectFd::create(arena()?, object, thread::id()).map_err(of_object)?);
+    let fd = Arc::new(ObjectFd::create(arena()?, object, thread::owner()).map_err(of_object)?);
     let number = fd.as_fd().as_raw_fd();
     let mut table = OPEN.get_or_make(HashMap::new).lock().ok_or(NOT_ENOUGH_MEMORY)?;
     table.insert(number, Open { fd, target, _watches: watches });

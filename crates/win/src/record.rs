@@ -38,7 +38,7 @@ use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::liveness;
 use ntux_sync::Object;
 
-use crate::arena::arena;
+use crate::arena;
 use crate::descriptor::Descriptor;
 use crate::kept;
 use crate::last_error::{NOT_ENOUGH_MEMORY, Result};
@@ -161,7 +161,7 @@ pub enum First {
 /// Errors: `NOT_ENOUGH_MEMORY`.
 pub fn create(kind: Kind, object: Object, payload: Payload, first: First) -> Result<Target> {
     let Some((number, record)) = POOL.take() else {
-        let _ = arena().map(|arena| arena.core().close(object));
+        arena::let_go(object);
         return Err(NOT_ENOUGH_MEMORY);
     };
     record.object.store(object.0);
@@ -260,11 +260,8 @@ impl Target {
 
     fn end_if_last(self, left: Option<(u64, u64)>) {
         let (Some((0, 0)), Some(record)) = (left, self.record()) else { return };
-        if record.is_made_here()
-            && let Ok(arena) = arena()
-        {
-            // It is ours alone; nothing else closes objects of this arena.
-            let _ = arena.core().close(Object(record.object.load()));
+        if record.is_made_here() {
+            arena::let_go(Object(record.object.load()));
         }
         let payload = record.payload.load() as usize;
         // A thread of the parent may have been about to change it: then its lock is held, and it is left as it is.

@@ -3,7 +3,7 @@
 
 use core::ffi::c_char;
 
-use ntux_sync::Signal;
+use ntux_sync::{New, Signal};
 
 use crate::arena::arena;
 use crate::boundary::{TRUE, call_for_bool, put};
@@ -81,8 +81,9 @@ unsafe fn create(
     let is_possible = maximum > 0 && (0..=maximum).contains(&initial);
     let name = || if is_possible { name() } else { Err(INVALID_PARAMETER) };
     let make = || create::object(|core, waiter| core.semaphore_create(waiter, initial as u32, maximum as u32));
+    let new = New::Semaphore { count: initial as u32, max: maximum as u32 };
     // SAFETY: the same contract.
-    unsafe { create::create(Kind::Semaphore, attributes, name, access, Payload::Nothing, make) }
+    unsafe { create::create(Kind::Semaphore, attributes, name, access, Payload::Nothing, Some(new), make) }
 }
 
 /// # Safety

@@ -33,7 +33,7 @@ use ntux_platform::liveness;
 use ntux_sync::Object;
 
 use crate::apc::{Apc, Queue};
-use crate::arena::arena;
+use crate::arena::{self, arena};
 use crate::descriptor::Kept;
 use crate::last_error::{NOT_ENOUGH_MEMORY, Result, of_object};
 use crate::planted::{Bug, planted};
@@ -203,13 +203,15 @@ impl Own {
 struct Me {
     lineage: u64,
     id: u32,
+    /// The id with which it owns mutexes; 0: not yet known.
+    owner: u32,
     /// Others find the thread by its id.
     is_known: bool,
 }
 
 thread_local! {
     /// Without destructor, so it works as long as the thread runs.
-    static ME: Cell<Me> = const { Cell::new(Me { lineage: 0, id: 0, is_known: false }) };
+    static ME: Cell<Me> = const { Cell::new(Me { lineage: 0, id: 0, owner: 0, is_known: false }) };
     static OWN: RefCell<Own> = RefCell::new(Own::new(liveness::lineage()));
 }
 
@@ -222,6 +224,29 @@ pub fn id() -> u32 {
     }
     let me = ME.get();
     if me.lineage == liveness::lineage() { me.id } else { learn_id() }
+}
+
+/// The id with which the calling thread owns mutexes: its own, or, among processes that share names, one that the arena gives it. (If the
+/// arena has none left, its own, whose end others do not notice.)
+#[inline]
+pub fn owner() -> u32 {
+    #[cfg(ntux_explore)]
+    if crate::explored::machine().is_some() {
+        return id();
+    }
+    let me = ME.get();
+    if me.owner != 0 && me.lineage == liveness::lineage() { me.owner } else { learn_owner() }
+}
+
+#[cold]
+fn learn_owner() -> u32 {
+    let id = id();
+    // It is chosen now, if it was not: the id is one for it.
+    let _ = arena();
+    let of_arena = || arena().ok()?.with_waiter(|core, waiter| core.owner_of_this_thread(waiter)).ok();
+    let owner = arena::is_of_session().then(of_arena).flatten().unwrap_or(id);
+    ME.set(Me { owner, ..ME.get() });
+    owner
 }
 
 /// The calling thread's id, if others can open a handle by it.
@@ -241,7 +266,7 @@ pub fn tell_id() -> u32 {
 fn learn_id() -> u32 {
     let id = liveness::thread_id() as u32;
     let lineage = liveness::lineage();
-    ME.set(Me { lineage, id, is_known: false });
+    ME.set(Me { lineage, id, owner: 0, is_known: false });
     with_own(|own| {
         if own.lineage != lineage {
             // A forked child is another thread: what its parent owns and holds stays the parent's.
@@ -439,10 +464,10 @@ impl Drop for Own {
     /// The thread ends (O-end).
     fn drop(&mut self) {
         let (Ok(arena), true) = (arena(), self.lineage == liveness::lineage()) else { return };
-        let id = id();
+        let owner = owner();
         for (mutex, _) in self.owned.drain(..) {
             // It may have been closed.
-            let _ = arena.with_waiter(|core, waiter| core.mutex_kill(waiter, mutex, id));
+            let _ = arena.with_waiter(|core, waiter| core.mutex_kill(waiter, mutex, owner));
         }
         let Some(target) = self.target.take() else { return };
         if let (Some(thread), Some(record)) = (of(target), target.record()) {

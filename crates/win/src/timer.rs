@@ -337,7 +337,7 @@ unsafe fn create(
 ) -> Handle {
     let make = || create::object(|core, waiter| core.event_create(waiter, manual, false));
     // SAFETY: the same contract.
-    unsafe { create::create(Kind::Timer, attributes, name, access, Payload::Timer(Timer::new()), make) }
+    unsafe { create::create(Kind::Timer, attributes, name, access, Payload::Timer(Timer::new()), None, make) }
 }
 
 /// # Safety

@@ -216,7 +216,7 @@ fn sleep(arena: &Arena, wanted: &Wanted, terms: Terms, alert: Option<Object>) ->
     if wanted.has_descriptors() {
         return sleep_or_poll(arena, wanted, terms, alert);
     }
-    let owner = thread::id();
+    let owner = thread::owner();
     let ended = arena.with_waiter(|core, waiter| match terms.all {
         false => core.wait_any(waiter, wanted.objects(), alert, owner, terms.deadline),
         true => core.wait_all(waiter, wanted.objects(), alert, owner, terms.deadline),
@@ -234,7 +234,7 @@ fn sleep(arena: &Arena, wanted: &Wanted, terms: Terms, alert: Option<Object>) ->
 fn sleep_or_poll(arena: &Arena, wanted: &Wanted, terms: Terms, alert: Option<Object>) -> Result<Round> {
     let count = wanted.count;
     let (targets, kinds) = (&wanted.targets[..count], &wanted.kinds[..count]);
-    let mixed = Mixed { targets, objects: wanted.objects(), kinds, owner: thread::id() };
+    let mixed = Mixed { targets, objects: wanted.objects(), kinds, owner: thread::owner() };
     let ended = match terms.all {
         false => mixed.any(arena, alert, terms.deadline),
         true => mixed.all(arena, alert, terms.deadline),
@@ -296,7 +296,7 @@ fn until_ended(round: impl Fn() -> Result<Round>) -> u32 {
 fn at_once(handle: Handle) -> Option<u32> {
     // Somebody has to see whether a timer is due.
     let found = waitable(handle).ok().filter(|found| found.kind != Kind::Timer)?;
-    let owner = thread::id();
+    let owner = thread::owner();
     let taken = arena().ok()?.at_once(|core, waiter| core.acquire_at_once(waiter, found.object, owner))?;
     if found.kind == Kind::Mutex {
         thread::owns(found.object);
@@ -410,7 +410,7 @@ fn signal_and_wait(
     // An APC that was queued before the alert was made.
     let is_due = is_due || terms.alertable && thread::has_apc();
     let deadline = if is_due { Deadline::NOW } else { terms.deadline };
-    let owner = thread::id();
+    let owner = thread::owner();
     let ended = arena()?.with_waiter(|core, waiter| {
         core.signal_and_wait(waiter, found.object, wanted.objects[0], alert.filter(|_| !is_due), owner, deadline)
     });

@@ -29,6 +29,7 @@ families! {
     locks_in_memory_exclude: "locks.c";
     what_is_done_once_and_together: "once.c";
     names_are_of_the_process: "names.c";
+    names_are_of_a_session: "sessions.c";
     memory_says_which_pages_were_written: "memory.c";
     killed_and_stopped_processes_block_nobody: "kills.c";
     processes_end_with_exit_codes: "processes.c";

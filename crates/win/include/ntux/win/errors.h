@@ -40,6 +40,7 @@ extern "C" {
 #define ERROR_ABANDONED_WAIT_0     735u  /* the port was closed */
 #define ERROR_IO_PENDING           997u  /* done, but callbacks still run or are to come */
 #define ERROR_NOACCESS             998u
+#define ERROR_ALREADY_INITIALIZED  1247u
 #define ERROR_PRIVILEGE_NOT_HELD   1314u
 #define ERROR_INTERNAL_ERROR       1359u /* a bug in ntux */
 #define ERROR_TIMEOUT              1460u /* the time-out has passed: locks in memory, WaitOnAddress */

@@ -116,10 +116,23 @@ extern "C" {
 
 /* ==== Names ====
  *
- * On Windows every process of the session finds an object by its name. This library cannot do that yet, so functions with a name fail with
- * ERROR_CALL_NOT_IMPLEMENTED, unless the program has said that names are for itself alone. NULL and "" are no name.
+ * On Windows every process of the session finds an object by its name. Here functions with a name fail with ERROR_CALL_NOT_IMPLEMENTED
+ * unless the program has said who is to find it. NULL and "" are no name.
  */
+
+/* This process alone. */
 void ntw_UseProcessNames(BOOL use_them);
+
+/* All processes of this user that say so with the same name of a session (NULL: "win32"). Say so before the program has an object: they are
+ * in the memory of the session then. Events, mutexes and semaphores can have such names; a mutex whose owner was killed is abandoned.
+ * Returns FALSE, and everything stays as it was:
+ *
+ * ERROR_ALREADY_INITIALIZED   the program has objects, or another session
+ * ERROR_INVALID_PARAMETER     no name for a session: 1 to 200 bytes, not '/'
+ * ERROR_ACCESS_DENIED         the processes of the session are hidden from this one
+ * ERROR_NOT_ENOUGH_MEMORY, ERROR_NOT_SUPPORTED (macOS)
+ */
+BOOL ntw_UseSessionNames(LPCSTR session);
 
 /* ==== Events ==== */
 

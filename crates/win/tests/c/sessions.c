@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Names that processes share: each one says so itself, before it has an object. The others are this program with an argument. */
+#include "check.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static char session[40];
+static char *program;
+static int ready[2];
+
+static void tell(void)
+{
+    char byte = 0;
+
+    IS(1, write(ready[1], &byte, 1));
+}
+
+static void until_told(void)
+{
+    char byte;
+
+    IS(1, read(ready[0], &byte, 1));
+}
+
+/* A process of its own, which shares names, and ends with its failures. */
+static pid_t process_that(const char *does)
+{
+    char end[20];
+    pid_t child;
+
+    sprintf(end, "%d", ready[1]);
+    child = fork();
+    if (child == 0) {
+        execl(program, program, does, session, end, (char *)NULL);
+        _exit(100);
+    }
+    return child;
+}
+
+static void ends_well(pid_t child)
+{
+    int status;
+
+    IS(child, waitpid(child, &status, 0));
+    IS(0, status);
+}
+
+static void answers(void)
+{
+    HANDLE question = OpenEventA(SYNCHRONIZE, FALSE, "question");
+    HANDLE answer = OpenSemaphoreA(SEMAPHORE_ALL_ACCESS, FALSE, "Local\\answer");
+    HANDLE both[2];
+
+    IS(1, question != NULL && answer != NULL);
+    FAILS(ERROR_FILE_NOT_FOUND, 0, OpenEventA(SYNCHRONIZE, FALSE, "Global\\question") != NULL);
+    FAILS(ERROR_INVALID_HANDLE, 0, OpenMutexA(SYNCHRONIZE, FALSE, "question") != NULL);
+    FAILS(ERROR_ACCESS_DENIED, FALSE, SetEvent(question));
+    tell();
+    /* Beside an object that has no name. */
+    both[0] = CreateEventA(NULL, FALSE, TRUE, NULL);
+    both[1] = question;
+    IS(WAIT_OBJECT_0, WaitForMultipleObjects(2, both, TRUE, INFINITE));
+    IS(TRUE, ReleaseSemaphore(answer, 2, NULL));
+}
+
+static void owns_until_killed(void)
+{
+    HANDLE mutex = CreateMutexA(NULL, TRUE, "mutex");
+
+    IS(ERROR_ALREADY_EXISTS, GetLastError());
+    /* It was there, so it has to be acquired. */
+    IS(WAIT_OBJECT_0, WaitForSingleObject(mutex, INFINITE));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(mutex, INFINITE));
+    tell();
+    Sleep(INFINITE);
+}
+
+static DWORD WINAPI owns_and_returns(LPVOID mutex)
+{
+    return WaitForSingleObject((HANDLE)mutex, INFINITE);
+}
+
+static void events_and_semaphores(void)
+{
+    HANDLE question, answer, second;
+    pid_t child;
+
+    FAILS(0, 1, (question = CreateEventA(NULL, FALSE, FALSE, "question")) != NULL);
+    FAILS(0, 1, (answer = CreateSemaphoreA(NULL, 0, 5, "answer")) != NULL);
+    child = process_that("answers");
+    until_told();
+    IS(TRUE, SetEvent(question));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(answer, INFINITE));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(answer, INFINITE));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(answer, 0));
+    ends_well(child);
+    FAILS(ERROR_ALREADY_EXISTS, 1, (second = CreateEventA(NULL, TRUE, TRUE, "Local\\question")) != NULL);
+    IS(WAIT_TIMEOUT, WaitForSingleObject(second, 0));
+    IS(TRUE, CloseHandle(second));
+    IS(TRUE, CloseHandle(question));
+    /* The name ends with the last handle of all. */
+    FAILS(ERROR_FILE_NOT_FOUND, 0, OpenEventA(SYNCHRONIZE, FALSE, "question") != NULL);
+    IS(TRUE, CloseHandle(answer));
+}
+
+static void mutexes(void)
+{
+    HANDLE mutex, thread;
+    pid_t child;
+    int status;
+
+    FAILS(0, 1, (mutex = CreateMutexA(NULL, FALSE, "mutex")) != NULL);
+    child = process_that("owns");
+    until_told();
+    IS(WAIT_TIMEOUT, WaitForSingleObject(mutex, 0));
+    FAILS(ERROR_NOT_OWNER, FALSE, ReleaseMutex(mutex));
+    if (fork() == 0) {
+        usleep(50000);
+        kill(child, SIGKILL);
+        _exit(0);
+    }
+    /* Nobody but the system knows that its owner is dead. */
+    IS(PLANT(WAIT_ABANDONED_0, WAIT_OBJECT_0), WaitForSingleObject(mutex, INFINITE));
+    IS(child, waitpid(child, &status, 0));
+    wait(NULL);
+    IS(TRUE, ReleaseMutex(mutex));
+    FAILS(ERROR_NOT_OWNER, FALSE, ReleaseMutex(mutex));
+    /* A thread that returns abandons it, too. */
+    thread = start(owns_and_returns, mutex);
+    join(thread);
+    IS(WAIT_ABANDONED_0, WaitForSingleObject(mutex, 0));
+    IS(TRUE, ReleaseMutex(mutex));
+    IS(TRUE, CloseHandle(mutex));
+    FAILS(0, 1, (mutex = CreateMutexA(NULL, TRUE, "mutex")) != NULL);
+    IS(TRUE, ReleaseMutex(mutex));
+    IS(TRUE, CloseHandle(mutex));
+}
+
+static void no_session(void)
+{
+    FAILS(ERROR_INVALID_PARAMETER, FALSE, ntw_UseSessionNames("a/b"));
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, CreateEventA(NULL, FALSE, FALSE, "question") != NULL);
+}
+
+static void with_objects_elsewhere(void)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        failures = 0;
+        IS(1, CreateEventA(NULL, FALSE, FALSE, NULL) != NULL);
+        FAILS(ERROR_ALREADY_INITIALIZED, FALSE, ntw_UseSessionNames(session));
+        _exit(failures);
+    }
+    ends_well(child);
+}
+
+/* What a process does that was started so. */
+static int started(char **arguments)
+{
+    strcpy(session, arguments[2]);
+    ready[1] = atoi(arguments[3]);
+    WORKS(TRUE, ntw_UseSessionNames(session));
+    if (strcmp(arguments[1], "owns") == 0)
+        owns_until_killed();
+    else
+        answers();
+    return failures;
+}
+
+int main(int count, char **arguments)
+{
+    alarm(300);
+    program = arguments[0];
+    if (count > 1)
+        return started(arguments);
+    sprintf(session, "test-of-ntux-win-%d", (int)getpid());
+    IS(0, pipe(ready));
+    no_session();
+    with_objects_elsewhere();
+    WORKS(TRUE, ntw_UseSessionNames(session));
+    WORKS(TRUE, ntw_UseSessionNames(session));
+    FAILS(ERROR_ALREADY_INITIALIZED, FALSE, ntw_UseSessionNames("another"));
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, CreateWaitableTimerA(NULL, FALSE, "timer") != NULL);
+    events_and_semaphores();
+    mutexes();
+    return report();
+}
