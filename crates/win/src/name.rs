@@ -27,7 +27,7 @@ pub type Name = (bool, Vec<u16>);
 type Names = HashMap<Name, Target>;
 
 static NAMES: Mutex<Option<Names>> = Mutex::new(None);
-/// Who sees names.
+/// Which processes see names.
 static SEEN_BY: Word32 = Word32::new(NOBODY);
 const NOBODY: u32 = 0;
 const THIS_PROCESS: u32 = 1;
