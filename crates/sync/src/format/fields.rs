@@ -499,6 +499,9 @@ mod tests {
             PACKET,
             DELIVERED_TO,
             BELL,
+            OWNER,
+            OWNER_ID,
+            LIFE,
         ] {
             let end = word.iter().fold(0, |end, bits| {
                 assert!(bits.first >= end && bits.width <= 64, "{}", bits.name);
@@ -513,7 +516,10 @@ mod tests {
         let capacity = Capacity { objects: 5, waiters: 3 };
         let tables = tables(capacity).unwrap();
         for pair in tables.windows(2) {
-            assert_eq!(pair[0].start + pair[0].stride * u64::from(pair[0].count), pair[1].start, "{}", pair[1].name);
+            let end = pair[0].start + pair[0].stride * u64::from(pair[0].count);
+            // Those of pages begin with one.
+            let alignment = if pair[1].name == "lives" { PAGE as u64 } else { 1 };
+            assert_eq!(end.next_multiple_of(alignment), pair[1].start, "{}", pair[1].name);
         }
         let last = tables.last().unwrap();
         let end = last.start + last.stride * u64::from(last.count);
