@@ -54,6 +54,8 @@ pub enum Owners {
 impl Owners {
     pub fn text(self, owner: u32) -> String {
         match self {
+            // One that the arena has given out says its place in its lowest bits.
+            Owners::Numbers if owner >> 31 == 1 => format!("owner {owner:#x}"),
             Owners::Numbers => format!("owner {owner}"),
             Owners::WindowsThreads => format!("thread {owner:04x}"),
         }
