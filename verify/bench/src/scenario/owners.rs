@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use ntux_platform::clock::monotonic_ns;
-use ntux_sync::{Arena, Capacity, Deadline, Object};
+use ntux_sync::{Arena, Capacity, Deadline, Object, Waiter};
 use ntux_testkit::child::{Child, shared};
 
 use crate::bench::Bench;
@@ -70,43 +70,32 @@ fn one_killed(slept: Duration, mutex: &impl Owned) -> io::Result<u64> {
 
 struct Ours {
     arena: Arena,
+    /// That of the thread that measures; a forked child has another owner in it.
+    waiter: Waiter,
     mutex: Object,
 }
 
 impl Ours {
     fn new() -> io::Result<Ours> {
         let arena = Arena::create(Capacity::default()).map_err(io::Error::other)?;
-        let mutex = arena.mutex_create(&arena.waiter(), 0, 0).map_err(io::Error::other)?;
-        Ok(Ours { arena, mutex })
+        let waiter = arena.waiter();
+        let mutex = arena.mutex_create(&waiter, 0, 0).map_err(io::Error::other)?;
+        Ok(Ours { arena, waiter, mutex })
     }
-}
 
-thread_local! {
-    /// The waiter of the thread that measures; a forked child has another owner in it.
-    static WAITER: std::cell::OnceCell<ntux_sync::Waiter> = const { std::cell::OnceCell::new() };
+    fn owner(&self) -> ntux_sync::Result<u32> {
+        self.arena.owner_of_this_thread(&self.waiter)
+    }
 }
 
 impl Owned for Ours {
     fn lock(&self, after_a_death: bool) -> bool {
-        WAITER.with(|waiter| {
-            let waiter = waiter.get_or_init(|| self.arena.waiter());
-            let locked = self
-                .arena
-                .owner_of_this_thread(waiter)
-                .and_then(|owner| self.arena.wait_any(waiter, &[self.mutex], None, owner, Deadline::Never));
-            locked.is_ok_and(|satisfied| satisfied.abandoned == after_a_death)
-        })
+        let wait = |owner| self.arena.wait_any(&self.waiter, &[self.mutex], None, owner, Deadline::Never);
+        self.owner().and_then(wait).is_ok_and(|satisfied| satisfied.abandoned == after_a_death)
     }
 
     fn unlock(&self) -> bool {
-        WAITER.with(|waiter| {
-            let waiter = waiter.get_or_init(|| self.arena.waiter());
-            let unlocked = self
-                .arena
-                .owner_of_this_thread(waiter)
-                .and_then(|owner| self.arena.mutex_unlock(waiter, self.mutex, owner));
-            unlocked.is_ok()
-        })
+        self.owner().and_then(|owner| self.arena.mutex_unlock(&self.waiter, self.mutex, owner)).is_ok()
     }
 }
 
