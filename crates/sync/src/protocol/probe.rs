@@ -104,6 +104,7 @@ impl<'a> Target<'a> {
 }
 
 /// Takes the object that was found if the ones before it do not change.
+#[inline(always)]
 pub(super) fn probe_one(
     arena: &Arena,
     waiter: &Waiter,

@@ -71,16 +71,18 @@ impl<'a> Request<'a> {
         self.iter().take(position).any(|earlier| Some(earlier) == object)
     }
 
-    /// Returns true if any object occurs twice, or is the alert. Inlined: as a function, it is 36 instructions more in a poll for all of two.
+    /// Returns true if any object occurs twice, or is the alert.
     #[inline(always)]
     pub fn has_repeats(&self) -> bool {
         // One bit for each object: only objects that share theirs are compared.
         let mut bits = 0u64;
-        self.iter().enumerate().any(|(position, object)| {
+        let mut is_repeated = |position, object: Object| {
             let bit = 1 << (object.index() % u64::BITS);
             let is_shared = bits & bit != 0;
             bits |= bit;
             is_shared && self.is_repeated(position)
-        })
+        };
+        self.objects.iter().enumerate().any(|(position, &object)| is_repeated(position, object))
+            || self.alert.is_some_and(|alert| is_repeated(self.objects.len(), alert))
     }
 }

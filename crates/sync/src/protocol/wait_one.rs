@@ -162,9 +162,7 @@ impl Wait<'_> {
                 }
                 Look::Unavailable(_) if waiter.is_interrupted() => return Err(Error::Interrupted),
                 Look::Unavailable(seen) if slot.word.load_low() != seen.low() => Round::Again,
-                Look::Unavailable(_) if self.must_look() && owner::came_free(arena, waiter, &self.request()?)? => {
-                    Round::Again
-                }
+                Look::Unavailable(_) if self.must_look() && self.came_free()? => Round::Again,
                 Look::Unavailable(_) => return Err(Error::TimedOut),
             };
             if let Round::Satisfied(satisfied) = round {
@@ -230,6 +228,12 @@ impl Wait<'_> {
     #[inline(always)]
     fn must_look(&self) -> bool {
         owner::must_look(self.arena, self.owner, self.slot.kind())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn came_free(&self) -> Result<bool> {
+        owner::came_free(self.arena, self.waiter, &self.request()?)
     }
 
     /// The rest of a round in the queue of a mutex whose owner may end without telling anybody.
