@@ -111,7 +111,7 @@ fn create_in_session(name: &Name, kind: Kind, new: New) -> Result<(Target, bool)
     let name = ntux_sync::Name::new(&text).map_err(|_| FILENAME_EXCED_RANGE)?;
     let (object, existed) =
         arena()?.with_waiter(|core, waiter| core.create_named(waiter, name, new)).map_err(of_name)?;
-    let target = record::create(kind, object, Payload::Nothing, First::Handle)?;
+    let target = record::create(kind, object, Payload::of_named(kind), First::Handle)?;
     if let (New::Mutex { count: 1.., .. }, false) = (new, existed) {
         thread::owns(object);
     }
@@ -126,10 +126,11 @@ fn open_in_session(name: &Name, kind: Kind) -> Result<Target> {
         Kind::Event => ntux_sync::Kind::ManualEvent,
         Kind::Mutex => ntux_sync::Kind::Mutex,
         Kind::Semaphore => ntux_sync::Kind::Semaphore,
+        Kind::Timer => ntux_sync::Kind::SyncTimer,
         _ => return Err(CALL_NOT_IMPLEMENTED),
     };
     let object = arena()?.core().open_named(name, of_core).map_err(of_name)?;
-    record::create(kind, object, Payload::Nothing, First::Handle)
+    record::create(kind, object, Payload::of_named(kind), First::Handle)
 }
 
 /// The name as the core has it.

@@ -33,8 +33,6 @@ pub enum Bug {
     FailsSilently,
     /// A thread counts as gone while it still looks at the barrier (O-barrier).
     LeavesEarly,
-    /// A thread reads when a timer is due before it watches it (O-timer).
-    WatchesLate,
     /// A timer does not see to it that its call is still wanted.
     CallsAnyway,
     /// A thread of a pool that sleeps is counted as coming, but not called (I-pool-1).

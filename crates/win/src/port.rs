@@ -280,7 +280,7 @@ fn round(handle: Handle, mut room: Room, deadline: Deadline, alertable: bool) ->
     let used = Used::of(handle)?;
     let (port, event) = (used.port, used.event);
     if alertable {
-        timer::look(core::iter::empty(), true);
+        timer::look_at_own();
         if thread::has_apc() && !(thread::port() == Some(used.target) && port.has_packets()) {
             return Ok(Round::Alerted);
         }

@@ -70,7 +70,7 @@ pub enum Kind {
     Thread = 4,
     /// Its object is a manual-reset event, which nobody sets for this process, and the end of another one does.
     Process = 5,
-    /// Its object is an event.
+    /// Its object is a timer of the core.
     Timer = 6,
     /// Its object is a manual-reset event.
     Port = 7,
@@ -131,6 +131,11 @@ pub enum Payload {
 }
 
 impl Payload {
+    /// That of an object which the core has by its name.
+    pub fn of_named(kind: Kind) -> Payload {
+        if kind == Kind::Timer { Payload::Timer(Timer::new()) } else { Payload::Nothing }
+    }
+
     /// Where it is kept; 0 for nothing.
     fn keep(self) -> u64 {
         match self {

@@ -1,48 +1,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Waitable timers, without a thread that waits for them.
+//! Waitable timers.
 //!
 //! # Role
-//! A timer is an event of the core and a due time. Only a wait can tell whether a timer is signaled, so the waits see to it: before it looks
-//! at its objects, a wait sets the events of those timers that are due, and it sleeps no longer than until the next one is. A thread whose
-//! call a timer queues (its completion routine) does the same for that timer in each alertable wait, whatever it waits for.
+//! A timer is one of the core ([`ntux_sync::Arena::timer_set`]): whoever waits for it makes it signaled when it is due, in any process of
+//! the session. What is here is its completion routine: the thread that has set it looks in each alertable wait whether the timer was due,
+//! and sleeps no longer than until it is.
 //!
 //! # Picture
 //! ```text
-//! due       none, or a time on the clock that is never set, or on that which is (an absolute time)
+//! due       none, or when the call is to be queued; a time on the clock that is never set, or on that which is (an absolute time)
 //! routine   none, or the thread that has set the timer, and what it calls
 //! count     how often the timer was set and cancelled: a call that an earlier setting has queued is not made
 //! queued    the call of this setting is in the thread's queue
-//! watchers  the alerts of those that sleep until the timer is due
 //! ```
 //! # Transitions, each with the lock
 //! | what | by |
 //! | --- | --- |
-//! | the event is set; `due` is the next period's, or none; the call is queued, unless it is | [`Timer::look`] of anybody, when it is due |
-//! | the event is reset; `due`, `routine` new; the watchers are alerted | [`ntw_SetWaitableTimer`] |
-//! | `due` none; the event stays as it is | [`ntw_CancelWaitableTimer`], after a look |
-//! | one watcher more, or fewer | [`Timer::watch`], [`Watches`] |
+//! | the core's timer is armed; `due`, `routine` new | [`ntw_SetWaitableTimer`] |
+//! | `due` is the next period's, or none; the call is queued, unless it is | [`Timer::look`] of the thread of the routine, when it is due |
+//! | the core's timer is cancelled; `due` none | [`ntw_CancelWaitableTimer`], after a look |
 //!
-//! # Order
-//! O-timer: a thread becomes a watcher and reads `due` in one step for everybody who sets the timer. So it sleeps until the time that holds,
-//! or is alerted.
+//! A thread that sleeps has set its timers before, so nobody has to wake it for another due time: one that somebody else sets calls it no
+//! more.
 //!
 //! # Death
-//! The threads of a process die together. A forked child does not look at its parent's timers, whose locks may be held for ever there: its
-//! waits see what its parent's waits do.
+//! The threads of a process die together. A forked child does not look at its parent's routines, whose locks may be held for ever there; it
+//! waits for the timers, as other processes of the session do. What another process sets or cancels does not take back a call of this one.
 
 use core::ffi::{c_char, c_void};
 
-use ntux::{Deadline, MutexGuard};
+use ntux::{Clock, Deadline, Due, MutexGuard};
 use ntux_platform::clock;
-use ntux_sync::Object;
+use ntux_sync::{New, Object};
 
 use crate::apc::{self, Apc};
-use crate::arena::{self, arena};
+use crate::arena::arena;
 use crate::boundary::{TRUE, call_for_bool};
 use crate::create::{self, Attributes};
 use crate::handle::{self, Handle};
 use crate::last_error::{
-    self, CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, NOACCESS, NOT_SUPPORTED, Result,
+    self, CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, NOACCESS, NOT_SUPPORTED, Result, of_object,
 };
 use crate::locked::Locked;
 use crate::planted::{Bug, planted};
@@ -71,7 +68,6 @@ struct State {
     routine: Option<Wanted>,
     count: u32,
     is_queued: bool,
-    watchers: Vec<Object>,
 }
 
 /// The call that a timer queues: of which function, in which thread.
@@ -92,8 +88,7 @@ pub struct Call {
 
 impl Timer {
     pub fn new() -> Timer {
-        let state = State { due: None, period_ns: 0, routine: None, count: 0, is_queued: false, watchers: Vec::new() };
-        Timer { state: Locked::new(state) }
+        Timer { state: Locked::new(State { due: None, period_ns: 0, routine: None, count: 0, is_queued: false }) }
     }
 
     /// None in a forked child.
@@ -101,29 +96,9 @@ impl Timer {
         self.state.lock()
     }
 
-    /// Does what is due. Returns when the next is.
-    pub fn look(&self, timer: Target) -> Option<Deadline> {
+    /// Queues the call that is due. Returns when the next is.
+    fn look(&self, timer: Target) -> Option<Deadline> {
         self.lock()?.look(timer)
-    }
-
-    /// The same; from now on the alert is set when the timer is, until [`Timer::unwatch`].
-    fn watch(&self, timer: Target, alert: Object) -> Option<Deadline> {
-        if planted(Bug::WatchesLate) {
-            let due = self.look(timer);
-            self.lock()?.watchers.push(alert);
-            return due;
-        }
-        let mut state = self.lock()?;
-        state.watchers.push(alert);
-        state.look(timer)
-    }
-
-    fn unwatch(&self, alert: Object) {
-        if let Some(mut state) = self.lock()
-            && let Some(index) = state.watchers.iter().position(|&watcher| watcher == alert)
-        {
-            state.watchers.swap_remove(index);
-        }
     }
 
     /// Returns true if it queues calls for this thread.
@@ -148,9 +123,6 @@ impl State {
             0 => None,
             period => Some(Deadline::after_ns(period - late % period)),
         };
-        if let Some(record) = timer.record() {
-            arena::set(record.object());
-        }
         if let Some(routine) = self.routine.filter(|_| !self.is_queued) {
             let due = now.saturating_sub(late) / NS_PER_TICK + TICKS_BEFORE_1970;
             let apc = Apc::of_timer(Call { timer, count: self.count, due });
@@ -196,25 +168,6 @@ fn with<R>(target: Target, question: impl FnOnce(&Timer) -> R) -> Option<R> {
     answer
 }
 
-/// What a timer says, if this is one; the caller keeps the record.
-fn of<'a>(target: Target) -> Option<&'a Timer> {
-    // SAFETY: the caller keeps it.
-    unsafe { target.record()?.timer() }
-}
-
-/// Does what is due: of these timers, whose records the caller keeps, and of those that queue calls for the calling thread if it waits
-/// alertably.
-pub fn look(timers: impl Iterator<Item = Target>, alertable: bool) {
-    for target in timers {
-        of(target).map(|timer| timer.look(target));
-    }
-    if alertable {
-        for target in own() {
-            with(target, |timer| timer.look(target));
-        }
-    }
-}
-
 /// The timers that queue calls for the calling thread.
 fn own() -> Vec<Target> {
     let mut timers = thread::timers();
@@ -227,38 +180,10 @@ fn own() -> Vec<Target> {
     timers
 }
 
-/// The timers of which a thread watches when they are due, until this is dropped.
-pub struct Watches {
-    alert: Object,
-    held: Vec<Target>,
-}
-
-impl Watches {
-    /// Watches these timers, and the calling thread's own. Returns when the first is due, and what ends the watch.
-    pub fn of(timers: impl Iterator<Item = Target>, alertable: bool, alert: Object) -> (Option<Deadline>, Watches) {
-        let own = if alertable { own() } else { Vec::new() };
-        let mut watches = Watches { alert, held: Vec::new() };
-        let mut first: Option<Deadline> = None;
-        for target in timers.chain(own) {
-            if !target.hold() {
-                continue;
-            }
-            watches.held.push(target);
-            if let Some(due) = of(target).and_then(|timer| timer.watch(target, alert)) {
-                first = Some(first.map_or(due, |first| first.earlier(due)));
-            }
-        }
-        (first, watches)
-    }
-}
-
-impl Drop for Watches {
-    fn drop(&mut self) {
-        for &target in &self.held {
-            of(target).inspect(|timer| timer.unwatch(self.alert));
-            target.release();
-        }
-    }
+/// Queues the calls of the calling thread's timers that are due. Returns when the next is.
+pub fn look_at_own() -> Option<Deadline> {
+    let dues = own().into_iter().filter_map(|target| with(target, |timer| timer.look(target))?);
+    dues.reduce(Deadline::earlier)
 }
 
 /// # Safety
@@ -335,9 +260,10 @@ unsafe fn create(
     manual: bool,
     access: Option<u32>,
 ) -> Handle {
-    let make = || create::object(|core, waiter| core.event_create(waiter, manual, false));
+    let new = New::Timer { manual };
+    let make = || create::object(|core, waiter| core.create_new(waiter, new));
     // SAFETY: the same contract.
-    unsafe { create::create(Kind::Timer, attributes, name, access, Payload::Timer(Timer::new()), None, make) }
+    unsafe { create::create(Kind::Timer, attributes, name, access, Payload::of_named(Kind::Timer), Some(new), make) }
 }
 
 /// # Safety
@@ -356,10 +282,12 @@ pub unsafe extern "C" fn ntw_OpenWaitableTimerW(access: u32, inherit: i32, name:
     create::open(Kind::Timer, || unsafe { text::wide(name) }, access, inherit)
 }
 
-/// Changes a timer, which nobody else does meanwhile. Errors: those of a handle; `CALL_NOT_IMPLEMENTED` in a forked child.
-fn change(handle: Handle, change: impl FnOnce(Target, &mut State) -> Result<()>) -> Result<()> {
-    let target = handle::look_up_modifiable(handle, Kind::Timer)?.entry.target();
-    with(target, |timer| change(target, &mut *timer.lock().ok_or(CALL_NOT_IMPLEMENTED)?)).ok_or(INVALID_HANDLE)?
+/// Changes a timer, which nobody else of this process does meanwhile. Errors: those of a handle; `CALL_NOT_IMPLEMENTED` in a forked child.
+fn change(handle: Handle, change: impl FnOnce(Target, Object, &mut State) -> Result<()>) -> Result<()> {
+    let found = handle::look_up_modifiable(handle, Kind::Timer)?;
+    let target = found.entry.target();
+    with(target, |timer| change(target, found.object, &mut *timer.lock().ok_or(CALL_NOT_IMPLEMENTED)?))
+        .ok_or(INVALID_HANDLE)?
 }
 
 /// # Safety
@@ -400,28 +328,32 @@ pub unsafe extern "C" fn ntw_SetWaitableTimerEx(
         }
         let period = u64::try_from(period).map_err(|_| INVALID_PARAMETER)?;
         // SAFETY: the same contract.
-        let due = deadline(unsafe { due.read_unaligned() });
+        let ticks = unsafe { due.read_unaligned() };
         let wanted = match routine {
             None => None,
             Some(function) => {
                 Some(Wanted { thread: thread::of_caller()?, function, argument: argument.expose_provenance() })
             }
         };
-        change(timer, |target, state| {
-            let arena = arena()?;
-            if let Some(record) = target.record() {
-                let _ = arena.with_waiter(|core, waiter| core.event_reset(waiter, record.object()));
-            }
-            state.set(Some(due), period * NS_PER_MS, wanted);
-            for &alert in &state.watchers {
-                let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, alert));
-            }
+        change(timer, |target, object, state| {
+            let set =
+                |core: &ntux_sync::Arena, waiter: &_| core.timer_set(waiter, object, due_at(ticks), period * NS_PER_MS);
+            arena()?.with_waiter(set).map_err(of_object)?;
+            state.set(Some(deadline(ticks)), period * NS_PER_MS, wanted);
             if wanted.is_some() {
                 thread::has_timer(target);
             }
             Ok(())
         })
     })
+}
+
+/// The same time for the core.
+fn due_at(due: i64) -> Due {
+    match deadline(due) {
+        Deadline::Realtime(at_ns) => Due { clock: Clock::Wall, at_ns },
+        _ => Due::after_ns(Clock::Monotonic, due.unsigned_abs().saturating_mul(NS_PER_TICK)),
+    }
 }
 
 /// Units of 100 ns: from now on if negative, else since 1601.
@@ -437,7 +369,8 @@ pub fn deadline(due: i64) -> Deadline {
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_CancelWaitableTimer(timer: Handle) -> i32 {
     call_for_bool(|| {
-        change(timer, |target, state| {
+        change(timer, |target, object, state| {
+            arena()?.with_waiter(|core, waiter| core.timer_cancel(waiter, object)).map_err(of_object)?;
             state.look(target);
             state.set(None, 0, None);
             Ok(())

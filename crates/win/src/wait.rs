@@ -10,8 +10,8 @@
 //! [`crate::boundary::call`]. An alert without an APC, of which an earlier wait has seen to the call, ends nothing.
 //!
 //! # Timers
-//! A wait that has timers among its objects, or whose thread has timers that call it, does what is due before it looks at its objects, and
-//! sleeps until the next is due ([`crate::timer`]); the thread's alert wakes it if one of them is set meanwhile. Then it looks again.
+//! The core signals those that are due. An alertable wait of a thread that timers call queues the calls that are due, and sleeps until the
+//! next one ([`crate::timer`]). Then it looks again.
 //!
 //! # Descriptors
 //! A wait with descriptors of the system among its objects is [`crate::descriptor`]'s.
@@ -26,9 +26,8 @@ use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Found, Handle};
 use crate::last_error::{self, ACCESS_DENIED, INVALID_HANDLE, INVALID_PARAMETER, Result};
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
-use crate::timer::{self, Watches};
 use crate::word::deadline;
-use crate::{apc, process, thread};
+use crate::{apc, process, thread, timer};
 
 const WAIT_OBJECT_0: u32 = 0;
 const WAIT_ABANDONED_0: u32 = 0x80;
@@ -42,7 +41,7 @@ enum Round {
     Ended(u32),
     /// APCs may be due.
     Alerted,
-    /// A timer was due, or was set: another round.
+    /// A call is due, or a process has ended: another round.
     Again,
 }
 
@@ -76,11 +75,6 @@ impl Wanted {
         self.count += 1;
     }
 
-    /// The records of the timers among them.
-    fn timers(&self) -> impl Iterator<Item = Target> {
-        (0..self.count).filter(|&index| self.kinds[index] == Kind::Timer).map(|index| self.targets[index])
-    }
-
     /// The records of the processes among them.
     fn processes(&self) -> impl Iterator<Item = Target> {
         (0..self.count).filter(|&index| self.kinds[index] == Kind::Process).map(|index| self.targets[index])
@@ -88,7 +82,7 @@ impl Wanted {
 
     /// Returns true if waits have to see to it that one of them is signaled.
     fn is_watched(&self) -> bool {
-        self.kinds[..self.count].iter().any(|kind| matches!(kind, Kind::Timer | Kind::Process | Kind::Descriptor))
+        self.kinds[..self.count].iter().any(|kind| matches!(kind, Kind::Process | Kind::Descriptor))
     }
 
     fn has_descriptors(&self) -> bool {
@@ -166,7 +160,9 @@ struct Terms {
 
 /// Does what is due: of the objects, which the caller keeps, and of the calling thread's timers if it waits alertably.
 fn look(wanted: &Wanted, alertable: bool) {
-    timer::look(wanted.timers(), alertable);
+    if alertable {
+        timer::look_at_own();
+    }
     process::look(wanted.processes());
 }
 
@@ -202,7 +198,7 @@ fn round(arena: &Arena, wanted: &Wanted, terms: Terms) -> Result<Round> {
         None => wanted.hold()?,
     };
     let _processes = process::Watches::of(wanted.processes())?;
-    let (due, _watches) = Watches::of(wanted.timers(), terms.alertable, alert);
+    let due = terms.alertable.then(timer::look_at_own).flatten();
     let deadline = due.map_or(terms.deadline, |due| terms.deadline.earlier(due));
     match sleep(arena, wanted, Terms { deadline, ..terms }, Some(alert))? {
         Round::Ended(WAIT_TIMEOUT) if deadline != terms.deadline && !terms.deadline.passed() => Ok(Round::Again),
@@ -294,8 +290,7 @@ fn until_ended(round: impl Fn() -> Result<Round>) -> u32 {
 /// Takes the object of a handle if that takes one exchange, and nothing else. None if nothing has happened.
 #[inline]
 fn at_once(handle: Handle) -> Option<u32> {
-    // Somebody has to see whether a timer is due.
-    let found = waitable(handle).ok().filter(|found| found.kind != Kind::Timer)?;
+    let found = waitable(handle).ok()?;
     let owner = thread::owner();
     let taken = arena().ok()?.at_once(|core, waiter| core.acquire_at_once(waiter, found.object, owner))?;
     if found.kind == Kind::Mutex {
@@ -401,7 +396,7 @@ fn signal_and_wait(
     if is_watched || terms.alertable {
         look(wanted, terms.alertable);
     }
-    // A timer, a process or a descriptor has to be watched, which the next rounds do: this one only looks whether it was signaled.
+    // A process or a descriptor has to be watched, which the next rounds do: this one only looks whether it was signaled.
     let is_due = is_watched || terms.alertable && (thread::has_apc() || !thread::timers().is_empty());
     let alert = match terms.alertable && !is_due {
         true => Some(thread::alert_of_caller()?),

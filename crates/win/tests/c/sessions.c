@@ -138,6 +138,57 @@ static void mutexes(void)
     IS(TRUE, CloseHandle(mutex));
 }
 
+static VOID CALLBACK counts(LPVOID calls, DWORD low, DWORD high)
+{
+    (void)low, (void)high;
+    ++*(int *)calls;
+}
+
+static void sets_a_timer(void)
+{
+    HANDLE timer = OpenWaitableTimerA(TIMER_ALL_ACCESS, FALSE, "timer");
+    LARGE_INTEGER due;
+
+    due.QuadPart = -200000; /* 20 ms */
+    IS(TRUE, SetWaitableTimer(timer, &due, 0, NULL, NULL, FALSE));
+    tell();
+    Sleep(INFINITE);
+}
+
+/* It is due, although the process that has set it is dead. */
+static void timers(void)
+{
+    HANDLE timer, manual;
+    LARGE_INTEGER due;
+    int status, calls = 0;
+    pid_t child;
+
+    FAILS(ERROR_FILE_NOT_FOUND, 0, OpenWaitableTimerA(SYNCHRONIZE, FALSE, "timer") != NULL);
+    FAILS(0, 1, (timer = CreateWaitableTimerA(NULL, FALSE, "timer")) != NULL);
+    FAILS(ERROR_INVALID_HANDLE, 0, OpenEventA(SYNCHRONIZE, FALSE, "timer") != NULL);
+    child = process_that("sets");
+    until_told();
+    kill(child, SIGKILL);
+    IS(child, waitpid(child, &status, 0));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(timer, INFINITE));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(timer, 0));
+    /* Calls are this process's. */
+    due.QuadPart = 0;
+    IS(TRUE, SetWaitableTimer(timer, &due, 0, counts, &calls, FALSE));
+    IS(WAIT_IO_COMPLETION, SleepEx(INFINITE, TRUE));
+    IS(1, calls);
+    IS(WAIT_OBJECT_0, WaitForSingleObject(timer, 0));
+    IS(0, SleepEx(0, TRUE));
+    IS(TRUE, CancelWaitableTimer(timer));
+    IS(TRUE, CloseHandle(timer));
+    FAILS(0, 1, (manual = CreateWaitableTimerA(NULL, TRUE, "timer")) != NULL);
+    IS(WAIT_TIMEOUT, WaitForSingleObject(manual, 0));
+    IS(TRUE, SetWaitableTimer(manual, &due, 0, NULL, NULL, FALSE));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(manual, 0));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(manual, 0));
+    IS(TRUE, CloseHandle(manual));
+}
+
 static void no_session(void)
 {
     FAILS(ERROR_INVALID_PARAMETER, FALSE, ntw_UseSessionNames("a/b"));
@@ -165,6 +216,8 @@ static int started(char **arguments)
     WORKS(TRUE, ntw_UseSessionNames(session));
     if (strcmp(arguments[1], "owns") == 0)
         owns_until_killed();
+    else if (strcmp(arguments[1], "sets") == 0)
+        sets_a_timer();
     else
         answers();
     return failures;
@@ -183,8 +236,8 @@ int main(int count, char **arguments)
     WORKS(TRUE, ntw_UseSessionNames(session));
     WORKS(TRUE, ntw_UseSessionNames(session));
     FAILS(ERROR_ALREADY_INITIALIZED, FALSE, ntw_UseSessionNames("another"));
-    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, CreateWaitableTimerA(NULL, FALSE, "timer") != NULL);
     events_and_semaphores();
     mutexes();
+    timers();
     return report();
 }

@@ -44,7 +44,6 @@ pub const PLANTED: &[(Bug, &str)] = &[
     (Bug::CountsNoExchange, "pool"),
     (Bug::FailsSilently, "once-fails"),
     (Bug::LeavesEarly, "barrier"),
-    (Bug::WatchesLate, "timer-set"),
     (Bug::CallsAnyway, "timer-set-anew"),
     (Bug::LetsSleep, "pool-again"),
     (Bug::IgnoresLateCall, "pool-again"),
