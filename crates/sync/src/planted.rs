@@ -165,6 +165,8 @@ pub enum Bug {
     DeliveryUnwilled,
     /// A thread that was woken to take a result has made no will.
     TakerUnwilled,
+    /// A thread that was woken for a result takes a packet instead, and wakes nobody.
+    WokenTakes,
     /// I-end-2: a thread that sleeps does not ask whether the owner of its mutex lives.
     OwnerUnasked,
     /// A thread that sleeps for a mutex does not sleep on the life of its owner.

@@ -166,6 +166,7 @@ pub const PLANTED: &[Planted] = &[
     planted("lateowner", Bug::LateOwner, Found::Exhaustively("queue-anew-packet", 2)),
     planted("freedtwice", Bug::FreedTwice, Found::Exhaustively("detached-there-again", 2)),
     planted("withdrawsheir", Bug::WithdrawsHeir, Found::AtRandom("dead-queue-heir")),
+    planted("wokentakes", Bug::WokenTakes, Found::AtRandom("packet-beside-take")),
     planted("ownerunasked", Bug::OwnerUnasked, Found::Exhaustively("owner-unmarked", 1)),
     planted("lifeunwatched", Bug::LifeUnwatched, Found::Exhaustively("owner-told-death", 1)),
     planted("enduntold", Bug::EndUntold, Found::Exhaustively("owner-told-end", 1)),

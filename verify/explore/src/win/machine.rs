@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ntux_platform::atomic::Word64;
 use ntux_platform::explore::{self, Access, Effect, Identity, Scheduler, Touch};
 use ntux_win::explored;
 
@@ -33,6 +34,13 @@ pub enum Choice {
 const ACCESSES: u32 = 20_000;
 /// Numbers that no thread of the system has.
 const THREAD_BASE: u32 = 1 << 29;
+
+/// The time for timers of the core, in a chunk of its own: with each deadline that passes it gets later than any due time.
+#[repr(align(16))]
+struct Time(Word64);
+
+static TIME: Time = Time(Word64::new(0));
+const LATER: u64 = 1 << 56;
 
 /// A store that has not reached the memory yet.
 #[derive(Clone, Copy, Hash)]
@@ -193,6 +201,13 @@ impl Run {
         let judgement = self.judgements.entry(chunk).or_default();
         judgement.changed = true;
         self.misjudged |= !judgement.public && judgement.touched_by.count_ones() > 1;
+    }
+
+    /// A deadline has passed.
+    fn is_late_now(&mut self) {
+        self.is_late = true;
+        let address = std::ptr::from_ref(&TIME).addr();
+        self.reach(Stored { address, bytes: 8, value: held(address, 8) + LATER });
     }
 
     /// The last update was an exchange, or its memory is private: it has happened, and everything before it.
@@ -395,6 +410,11 @@ impl Scheduler for Seam {
         self.sleep_on(Sleeper { thread: 0, address, bytes: 0, classes: u32::MAX }, expected.into(), has_deadline)
     }
 
+    /// A timer is due when a deadline has passed, whoever's.
+    fn sleep_until(&self, address: usize, expected: u32, has_deadline: bool, due_ns: u64) -> bool {
+        self.sleep(address, expected, has_deadline || due_ns != u64::MAX)
+    }
+
     fn wake(&self, address: usize, count: u32) -> u32 {
         self.wake_on(address, 0, count, u32::MAX)
     }
@@ -460,6 +480,7 @@ impl<'a> Machine<'a> {
         let seam = SEAM.with(|seam| *seam);
         explored::prepare();
         explore::install(Some(seam));
+        explore::set_clock(Some(&TIME.0));
         explored::install(Some(seam));
         seam.with(|run| *run = Run::default());
         Machine { seam, program, threads: Threads::default(), keeps_trace: false, _one: one }
@@ -554,7 +575,7 @@ impl<'a> Machine<'a> {
         match choice {
             Choice::Run(thread) => self.resume(thread, false),
             Choice::Deadline(thread) => {
-                self.seam.with(|run| run.is_late = true);
+                self.seam.with(Run::is_late_now);
                 self.resume(thread, true);
             }
             Choice::Store(thread) => self.seam.with(|run| {
@@ -637,6 +658,7 @@ impl Drop for Machine<'_> {
         self.threads.clear();
         self.seam.with(Run::put_back);
         explored::install(None);
+        explore::set_clock(None);
         explore::install(None);
     }
 }
