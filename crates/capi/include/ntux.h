@@ -204,6 +204,7 @@ int ntux_arena_detach(ntux_arena *arena);
 #define NTUX_KIND_MANUAL_EVENT 4
 #define NTUX_KIND_SYNC_TIMER   5
 #define NTUX_KIND_MANUAL_TIMER 6
+#define NTUX_KIND_END          7
 
 /* Returns the kind of an object, NTUX_KIND_...; it never changes.
  *
@@ -963,6 +964,51 @@ int ntux_owner_create(ntux_arena *arena, uint32_t *owner);
  * -EINVAL   it is none of these, or has ended
  */
 int ntux_owner_end(ntux_arena *arena, uint32_t owner);
+
+/* The end of an owner is an object: it is signaled once the owner has ended, however that came about, and stays so. A wait leaves it
+ * signaled, whatever the owner of the wait. It is found out as for mutexes, above. So a thread that can be waited for takes its number,
+ * creates the end of that, and reports a code before it returns:
+ *
+ *     ntux_owner_of_thread(arena, &owner);
+ *     ntux_end_create(arena, owner, &end);         (others know it by its number, and wait for it beside other objects)
+ *     ...
+ *     ntux_end_report(arena, end, code);
+ *
+ * For a process: the number of ntux_owner_create. As every object, an end lives as long as a process holds it
+ * (ntux_object_hold): let those hold it who want to know after the process has ended.
+ */
+
+/* Creates the end of an owner, of any process. There may be several.
+ *
+ * -ESRCH    the arena has given out no such number
+ *
+ * NtOpenThread or NtOpenProcess, for SYNCHRONIZE.
+ */
+int ntux_end_create(ntux_arena *arena, uint32_t owner, ntux_object *end);
+
+/* Says with which code the owner will end. The last one counts.
+ *
+ * -EALREADY    somebody has noticed that the owner has ended; nothing changes
+ * -EPROTOTYPE  not an end
+ * -EBADF       closed, or never existed
+ *
+ * The argument of NtTerminateThread.
+ */
+int ntux_end_report(ntux_arena *arena, ntux_object end, uint32_t code);
+
+/* Reads an end.
+ *
+ * owner     [optional] whose end it is
+ * ended     [optional] 1 if that has ended, so the object is signaled; otherwise 0
+ * code      [optional] what was reported last; 0 if nothing was
+ *
+ * -EOWNERDEAD  the owner has ended, and nothing was reported: it was killed, as a rule; all three are still written
+ * -EPROTOTYPE  not an end
+ * -EBADF       closed, or never existed
+ *
+ * NtQueryInformationThread(ThreadBasicInformation).
+ */
+int ntux_end_read(ntux_arena *arena, ntux_object end, uint32_t *owner, uint32_t *ended, uint32_t *code);
 
 
 /* ==== SUPERVISORS ==== */

@@ -17,13 +17,15 @@ fn number_of(kind: Kind) -> u32 {
         Kind::ManualEvent => 4,
         Kind::SyncTimer => 5,
         Kind::ManualTimer => 6,
+        Kind::End => 7,
     }
 }
 
 /// The kind with this number.
 pub(crate) fn kind_of(number: c_int) -> Option<Kind> {
-    let kinds = [Kind::Semaphore, Kind::Mutex, Kind::AutoEvent, Kind::ManualEvent, Kind::SyncTimer, Kind::ManualTimer];
-    kinds.into_iter().find(|&kind| number_of(kind) as c_int == number)
+    let timers = [Kind::SyncTimer, Kind::ManualTimer];
+    let others = [Kind::Semaphore, Kind::Mutex, Kind::AutoEvent, Kind::ManualEvent, Kind::End];
+    others.into_iter().chain(timers).find(|&kind| number_of(kind) as c_int == number)
 }
 
 #[unsafe(no_mangle)]

@@ -73,6 +73,7 @@ struct Objects {
     mutexes: usize,
     events: usize,
     timers: usize,
+    ends: usize,
     /// Being made, or rubbish.
     other: usize,
 }
@@ -194,6 +195,7 @@ impl Objects {
                 Value::Mutex(_) => &mut objects.mutexes,
                 Value::Event(_) => &mut objects.events,
                 Value::Timer(_) => &mut objects.timers,
+                Value::End(_) => &mut objects.ends,
                 Value::Undecided | Value::Rubbish => &mut objects.other,
             } += 1;
         }

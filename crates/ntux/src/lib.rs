@@ -65,6 +65,7 @@
 mod arena;
 mod async_wait;
 mod descriptor;
+mod end;
 mod event;
 mod hand_over;
 mod handle;
@@ -86,12 +87,14 @@ mod wanted;
 
 pub use arena::Arena;
 pub use async_wait::AsyncWait;
+pub use end::End;
 pub use event::{Event, EventState, Reset};
 pub use hand_over::HandOver;
 pub use mutex::{FairMutex, FairMutexGuard, LockError, LockResult, Mutex, MutexGuard};
 pub use mutex_object::MutexObject;
 pub use ntux_sync::{
-    Capacity, Clock, Deadline, Delivered, Due, Error, MutexState, Name, Registered, Registration, Satisfied, TimerState,
+    Capacity, Clock, Deadline, Delivered, Due, EndState, Error, MutexState, Name, Registered, Registration, Satisfied,
+    TimerState,
 };
 pub use object::Object;
 pub use object_fd::ObjectFd;

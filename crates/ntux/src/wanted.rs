@@ -38,8 +38,8 @@ impl Wanted {
                 Ok(Kind::Semaphore) => arena.semaphore_release(waiter, object, 1).map(drop),
                 Ok(Kind::AutoEvent) => arena.event_set(waiter, object).map(drop),
                 Ok(Kind::Mutex) => self.give_mutex_back(arena, waiter, object, satisfied.abandoned),
-                // The first two are still signaled. A firing cannot be repeated without another arming.
-                Ok(Kind::ManualEvent | Kind::ManualTimer | Kind::SyncTimer) => Ok(()),
+                // The first three are still signaled. A firing cannot be repeated without another arming.
+                Ok(Kind::ManualEvent | Kind::ManualTimer | Kind::End | Kind::SyncTimer) => Ok(()),
                 Err(closed) => Err(closed),
             };
         }

@@ -88,6 +88,17 @@ pub struct TimerState {
     pub period_ns: u64,
 }
 
+/// State of the end of an owner.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EndState {
+    /// Whose end it is.
+    pub owner: u32,
+    /// It has ended, so the object is signaled.
+    pub ended: bool,
+    /// The code that was reported before. None if none was: the owner was killed, as a rule.
+    pub code: Option<u32>,
+}
+
 /// State of a mutex.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MutexState {

@@ -23,6 +23,7 @@ fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Object {
         Value::Mutex(Mutex { owner, count, .. }) => arena.mutex_create(waiter, owner, count),
         Value::Event(Event { manual, signaled }) => arena.event_create(waiter, manual, signaled),
         Value::Timer(Timer { manual, .. }) => arena.timer_create(waiter, manual),
+        Value::End(_) => unreachable!("tests/ends.rs"),
     }
     .unwrap()
 }
@@ -37,6 +38,7 @@ fn read(arena: &Arena, waiter: &Waiter, object: Object) -> Outcome {
         Kind::SyncTimer | Kind::ManualTimer => {
             arena.timer_read(waiter, object).map(|timer| Answer::Timer(timer.signaled, timer.due.map(|due| due.at_ns)))
         }
+        Kind::End => arena.end_read(waiter, object).map(Answer::End),
     }
 }
 
@@ -46,6 +48,7 @@ fn read_of_model(state: &mut State, object: Id) -> Outcome {
         Value::Mutex(_) => Operation::MutexRead { object },
         Value::Event(_) => Operation::EventRead { object },
         Value::Timer(_) => Operation::TimerRead { object },
+        Value::End(_) => Operation::EndRead { object },
     };
     state.run(0, operation).unwrap()
 }

@@ -34,6 +34,13 @@ pub enum State {
         due_in_ms: Option<i64>,
         period_us: u64,
     },
+    End {
+        /// Whose end it is.
+        owner: u32,
+        signaled: bool,
+        /// What was reported before.
+        code: Option<u32>,
+    },
     /// It is being made.
     Undecided,
     Rubbish,
@@ -63,6 +70,7 @@ impl State {
                 due_in_ms: timer.due.map(due_in_ms),
                 period_us: timer.period_ns / 1000,
             },
+            Value::End(end) => State::End { owner: end.owner, signaled: end.ended, code: end.code },
             Value::Undecided => State::Undecided,
             Value::Rubbish => State::Rubbish,
         }
@@ -76,6 +84,7 @@ impl State {
             State::AutoResetEvent { .. } => Kind::AutoEvent.exact_word(),
             State::ManualResetEvent { .. } => Kind::ManualEvent.exact_word(),
             State::Timer { .. } => Kind::SyncTimer.exact_word(),
+            State::End { .. } => Kind::End.exact_word(),
             State::Undecided => "-",
             State::Rubbish => "rubbish",
         }
@@ -95,6 +104,9 @@ impl State {
             State::Timer { due_in_ms: None, .. } => "not armed".to_owned(),
             State::Timer { due_in_ms: Some(ms), .. } if ms < 0 => "due".to_owned(),
             State::Timer { due_in_ms: Some(ms), .. } => format!("due in {ms} ms"),
+            State::End { signaled: false, owner, .. } => format!("of {}", owners.text(owner)),
+            State::End { code: Some(code), .. } => format!("ended, {code:#x}"),
+            State::End { .. } => "ended".to_owned(),
             State::Undecided | State::Rubbish => "-".to_owned(),
         }
     }

@@ -344,6 +344,8 @@ fn request_text(request: Request) -> String {
         Request::Unlock(object, owner) => format!("unlock #{} of owner {owner}", object.index()),
         Request::Kill(object, owner) => format!("abandon #{} of owner {owner}", object.index()),
         Request::Fire(object) => format!("fire #{}", object.index()),
+        Request::Finish(object) => format!("signal end #{}", object.index()),
+        Request::Report(object, code) => format!("report {code:#x} to end #{}", object.index()),
         Request::Rubbish => "rubbish".to_owned(),
     }
 }

@@ -93,6 +93,8 @@ pub fn verb(operation: Operation) -> &'static str {
         Operation::Unlock => "unlock",
         Operation::Kill => "abandon",
         Operation::Fire => "fire",
+        Operation::Finish => "finish",
+        Operation::Report => "report",
     }
 }
 

@@ -174,5 +174,7 @@ fn done(operation: Operation) -> &'static str {
         Operation::Unlock => "unlocked",
         Operation::Kill => "abandoned",
         Operation::Fire => "fired",
+        Operation::Finish => "finished",
+        Operation::Report => "reported",
     }
 }

@@ -180,6 +180,7 @@ fn cycle_text(scene: &Scene, link: &CycleLink) -> String {
 fn owned(scene: &Scene, object: Object) -> String {
     let of = match scene.snapshot.object(object.index()).map(|seen| &seen.value) {
         Some(Value::Mutex(mutex)) => format!(" of {}", scene.owners().text(mutex.owner)),
+        Some(Value::End(end)) => format!(" of {}", scene.owners().text(end.owner)),
         _ => String::new(),
     };
     format!("{}{of}", Thing::of(scene, object).text())
@@ -210,6 +211,8 @@ fn request_text(owners: Owners, request: Request) -> String {
             format!("declare mutex #{} of {} abandoned", object.index(), owners.text(owner))
         }
         Request::Fire(object) => format!("fire timer #{}", object.index()),
+        Request::Finish(object) => format!("signal end #{}", object.index()),
+        Request::Report(object, code) => format!("report {code:#x} to end #{}", object.index()),
         Request::Rubbish => "do something that is rubbish".to_owned(),
     }
 }

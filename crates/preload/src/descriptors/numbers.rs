@@ -82,7 +82,8 @@ pub(super) fn known(pair: Pair) -> Option<Known> {
         3 => Kind::AutoEvent,
         4 => Kind::ManualEvent,
         5 => Kind::SyncTimer,
-        _ => Kind::ManualTimer,
+        6 => Kind::ManualTimer,
+        _ => Kind::End,
     };
     Some(Known { tag, what: What::Object(kind, Object(pair.high)) })
 }
@@ -128,6 +129,7 @@ pub(super) fn fill(fd: c_int, seen: Seen, known: Known, notes: u64, _own: OwnMem
         What::Object(Kind::ManualEvent, object) => (4, object.0),
         What::Object(Kind::SyncTimer, object) => (5, object.0),
         What::Object(Kind::ManualTimer, object) => (6, object.0),
+        What::Object(Kind::End, object) => (7, object.0),
     };
     raise(&BOUND, fd as u32 + 1);
     if notes != 0 {

@@ -82,7 +82,7 @@ impl Arena {
             Kind::Semaphore => self.semaphore_release(waiter, object, 1).map(|_| ()),
             Kind::AutoEvent => self.event_set(waiter, object).map(|_| ()),
             Kind::SyncTimer => signal_slowly(self, waiter, object, Signal::GiveBack).map(|_| ()),
-            Kind::ManualEvent | Kind::ManualTimer => Ok(()),
+            Kind::ManualEvent | Kind::ManualTimer | Kind::End => Ok(()),
             // Nobody knows which of several mutexes was abandoned: it is safe to abandon each.
             Kind::Mutex if abandoned => self.mutex_kill(waiter, object, owner),
             Kind::Mutex => self.mutex_unlock(waiter, object, owner).map(|_| ()),

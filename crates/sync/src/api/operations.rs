@@ -3,7 +3,7 @@
 
 use crate::arena::Arena;
 use crate::kind::{Kind, Signal};
-use crate::protocol::owner::killed_if_ended;
+use crate::protocol::owner::concluded_if_ended;
 use crate::protocol::signal::{at_once, read, signal};
 use crate::protocol::timer;
 use crate::protocol::waiter::Waiter;
@@ -56,7 +56,8 @@ impl Arena {
     /// Errors: `NoSuchObject`, `Invalid` (another kind).
     pub fn mutex_read(&self, waiter: &Waiter, object: Object) -> Result<MutexState> {
         let state = self.mutex_state(waiter, object)?;
-        if killed_if_ended(self, waiter, object, state.owner)? { self.mutex_state(waiter, object) } else { Ok(state) }
+        let is_other = concluded_if_ended(self, waiter, object, state.owner)?;
+        if is_other { self.mutex_state(waiter, object) } else { Ok(state) }
     }
 
     fn mutex_state(&self, waiter: &Waiter, object: Object) -> Result<MutexState> {

@@ -16,7 +16,7 @@ impl Arena {
     /// [`Arena::wait_any`] of that one. The two are not one step: another thread can see the signal, and act on it, before this one
     /// waits. So a pulse of `object` by a thread that the signal woke can come too early.
     ///
-    /// Errors, with nothing signaled: `NoSuchObject`; `Invalid` (owner 0, `signal` is a timer); `NotOwner`, `Overflow`; `Exhausted`. Errors of the wait, after
+    /// Errors, with nothing signaled: `NoSuchObject`; `Invalid` (owner 0, `signal` is a timer or an end); `NotOwner`, `Overflow`; `Exhausted`. Errors of the wait, after
     /// the signal: `TimedOut`, `Interrupted`, and `NoSuchObject` if somebody closed `object` or the alert since the call began.
     pub fn signal_and_wait(
         &self,
@@ -40,7 +40,7 @@ impl Arena {
             Kind::Semaphore => self.semaphore_release(waiter, signal, 1).map(|_| ()),
             Kind::Mutex => self.mutex_unlock(waiter, signal, owner).map(|_| ()),
             Kind::AutoEvent | Kind::ManualEvent => self.event_set(waiter, signal).map(|_| ()),
-            Kind::SyncTimer | Kind::ManualTimer => Err(Error::Invalid),
+            Kind::SyncTimer | Kind::ManualTimer | Kind::End => Err(Error::Invalid),
         }?;
         self.wait_any(waiter, &[object], alert, owner, deadline).map_err(|error| match error {
             // Of its reasons only this one was not ruled out above.

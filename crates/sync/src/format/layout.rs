@@ -113,7 +113,7 @@ pub struct ObjectSlot {
     pub word: Word128,
     /// [`super::meta::Meta`].
     pub meta: Word64,
-    /// Semaphore: the maximum. Mutex: what its count has beside the word ([`crate::kind::mutex`]).
+    /// Semaphore: the maximum. Mutex: what its count has beside the word ([`crate::kind::mutex`]). End: the owner.
     pub extra: Word64,
     pub wait_set: [Word64; PLACES_INLINE],
     /// [`super::chunk_word::Link`] to the first chunk of the wait set.

@@ -58,13 +58,13 @@ impl Meta {
         self.0 >> KIND_SHIFT & KIND_MASK
     }
 
-    /// Returns true if the object is a timer. No other kind's number has this bit.
+    /// Returns true if the object is a timer or an end ([`crate::Kind`]). No other kind's number has this bit.
     #[inline(always)]
     pub(crate) fn is_timed(self) -> bool {
         self.0 & TIMED != 0
     }
 
-    /// [`Meta::is_live`] of an object that is no timer: one comparison, too.
+    /// [`Meta::is_live`] of an object that is neither a timer nor an end: one comparison, too.
     #[inline(always)]
     pub(crate) fn is_live_untimed(self, object: Object) -> bool {
         const LIVE: u64 = 2 << STATE_SHIFT;

@@ -16,7 +16,7 @@ use crate::format::object_word::{Claimant, ObjectWord};
 use crate::format::schedule::Schedule;
 use crate::format::waiter_word::{WaiterState, WaiterWord};
 use crate::kind::{Kind, timer};
-use crate::{Object, TimerState, spec};
+use crate::{EndState, Object, TimerState, spec};
 
 /// An object as it was at one instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -86,6 +86,8 @@ pub enum Value {
     Event(spec::Event),
     /// Signaled or not, and when it is due.
     Timer(TimerState),
+    /// The end of an owner, as far as it was noticed.
+    End(EndState),
     /// It is being created: the contents can be those of the previous object.
     Undecided,
     /// No operation could have left this.
@@ -102,6 +104,7 @@ impl Value {
             Value::Event(_) => Some(Kind::AutoEvent),
             Value::Timer(timer) if timer.manual => Some(Kind::ManualTimer),
             Value::Timer(_) => Some(Kind::SyncTimer),
+            Value::End(_) => Some(Kind::End),
             Value::Undecided | Value::Rubbish => None,
         }
     }
@@ -282,6 +285,7 @@ impl Value {
             Some(spec::Value::Mutex(mutex)) => Value::Mutex(mutex),
             Some(spec::Value::Event(event)) => Value::Event(event),
             Some(spec::Value::Timer(_)) => timer::state(kind, word, schedule).map_or(Value::Rubbish, Value::Timer),
+            Some(spec::Value::End(end)) => Value::End(end),
             None => Value::Rubbish,
         }
     }

@@ -123,6 +123,10 @@ pub enum Request {
     Kill(Object, u32),
     /// Fires a timer.
     Fire(Object),
+    /// Signals an end.
+    Finish(Object),
+    /// Says with which code an owner will end.
+    Report(Object, u32),
     /// No such signal.
     Rubbish,
 }
@@ -279,6 +283,7 @@ impl Request {
                 Some(object)
             }
             Request::Release(object, _) | Request::Unlock(object, _) | Request::Kill(object, _) => Some(object),
+            Request::Finish(object) | Request::Report(object, _) => Some(object),
             Request::Rubbish => None,
         }
     }
@@ -293,6 +298,8 @@ impl Request {
             Some(Signal::Unlock(owner)) => Request::Unlock(object, owner),
             Some(Signal::Kill(owner)) => Request::Kill(object, owner),
             Some(Signal::Fire(_) | Signal::GiveBack) => Request::Fire(object),
+            Some(Signal::Finish) => Request::Finish(object),
+            Some(Signal::Report(code)) => Request::Report(object, code),
             None => Request::Rubbish,
         }
     }

@@ -8,6 +8,7 @@
 //! To add a kind: define its operations in [`crate::spec`]; write its file; add it to [`Kind`], [`New`] and [`Signal`].
 //! The compiler then names each rule below that needs an answer for it. The faces come last.
 
+pub(crate) mod end;
 pub(crate) mod event;
 pub(crate) mod mutex;
 pub(crate) mod semaphore;
@@ -37,6 +38,8 @@ pub enum Kind {
     SyncTimer,
     /// A timer that stays signaled from its due time until it is set again.
     ManualTimer,
+    /// The end of an owner of the arena, which stays signaled.
+    End,
 }
 
 /// What to create.
@@ -68,6 +71,11 @@ pub enum New {
         /// Stays signaled until it is set again.
         manual: bool,
     },
+    /// An end, which is signaled when its owner has ended.
+    End {
+        /// An id that an arena gives out ([`crate::Arena::owner_create`]).
+        owner: u32,
+    },
 }
 
 /// An operation that changes one object without waiting.
@@ -89,6 +97,10 @@ pub enum Signal {
     Fire(u32),
     /// Signals a timer that a wait has taken in vain.
     GiveBack,
+    /// Signals an end, whose owner has ended.
+    Finish,
+    /// Says with which code the owner of an end will end.
+    Report(u32),
 }
 
 /// The initial state of a new object.
@@ -135,6 +147,7 @@ impl New {
             New::Mutex { owner, count } => mutex::start(owner, count),
             New::Event { manual, signaled } => Ok(event::start(manual, signaled)),
             New::Timer { manual } => Ok(timer::start(manual)),
+            New::End { owner } => end::start(owner),
         }
     }
 }
@@ -153,14 +166,15 @@ impl Kind {
     /// The kind that a slot has or had last. Rubbish reads as some kind: the results are then wrong, but defined.
     #[inline(always)]
     pub(crate) fn of(meta: Meta) -> Kind {
-        match (meta.is_timed(), meta.kind() & 0x1 != 0) {
+        match (meta.is_timed(), meta.kind() & 0x3) {
             (false, _) => Kind::of_untimed(meta),
-            (true, false) => Kind::SyncTimer,
-            (true, true) => Kind::ManualTimer,
+            (true, 0) => Kind::SyncTimer,
+            (true, 1) => Kind::ManualTimer,
+            (true, _) => Kind::End,
         }
     }
 
-    /// The same, if it is known that it is no timer.
+    /// The same, if it is known that it is neither a timer nor an end.
     #[inline(always)]
     pub(crate) fn of_untimed(meta: Meta) -> Kind {
         match meta.kind() & 0x3 {
@@ -180,20 +194,23 @@ impl Kind {
             Kind::ManualEvent => 3,
             Kind::SyncTimer => 8,
             Kind::ManualTimer => 9,
+            Kind::End => 10,
         }
     }
 
-    /// The word for it in all texts: `semaphore`, `mutex`, `event` or `timer`.
+    /// The word for it in all texts: `semaphore`, `mutex`, `event`, `timer` or `end`.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Semaphore => "semaphore",
             Kind::Mutex => "mutex",
             Kind::AutoEvent | Kind::ManualEvent => "event",
             Kind::SyncTimer | Kind::ManualTimer => "timer",
+            Kind::End => "end",
         }
     }
 
-    /// The word for it in a table, which distinguishes events: `semaphore`, `mutex`, `auto`, `manual` or `timer`.
+    /// The word for it in a table, which distinguishes events: `semaphore`, `mutex`, `auto`, `manual`, `timer` or
+    /// `end`.
     pub fn exact_word(self) -> &'static str {
         match self {
             Kind::AutoEvent => "auto",
@@ -213,6 +230,13 @@ impl Kind {
         matches!(self, Kind::SyncTimer | Kind::ManualTimer)
     }
 
+    /// Returns true if the object becomes signaled without an operation on it: who waits for it looks ([`crate::protocol::timer`],
+    /// [`crate::protocol::owner`]).
+    #[inline(always)]
+    pub(crate) fn is_timed(self) -> bool {
+        self.is_timer() || self == Kind::End
+    }
+
     /// Returns true if objects of the two kinds have the same operations: an event is an event, whatever resets it.
     pub(crate) fn is_like(self, other: Kind) -> bool {
         self == other || self.is_event() && other.is_event() || self.is_timer() && other.is_timer()
@@ -221,7 +245,13 @@ impl Kind {
     /// Returns true if a wait that acquires the object changes it.
     #[inline(always)]
     pub(crate) fn is_consumed(self) -> bool {
-        !matches!(self, Kind::ManualEvent | Kind::ManualTimer)
+        !self.stays()
+    }
+
+    /// Returns true if it is available to everybody once it is signaled.
+    #[inline(always)]
+    fn stays(self) -> bool {
+        matches!(self, Kind::ManualEvent | Kind::ManualTimer | Kind::End)
     }
 
     /// Returns what a wait with this owner id can do with a word at rest.
@@ -233,13 +263,16 @@ impl Kind {
             Kind::Semaphore => Access::Open(semaphore::acquired(word)),
             Kind::AutoEvent => Access::Open(event::acquired(word)),
             Kind::ManualEvent => Access::Open(word),
-            Kind::SyncTimer | Kind::ManualTimer => self.access_timer(word).map_or(Access::Closed, Access::Open),
+            Kind::SyncTimer | Kind::ManualTimer | Kind::End => {
+                self.access_timed(word).map_or(Access::Closed, Access::Open)
+            }
         }
     }
 
-    /// What [`Kind::access`] returns for a timer: the word after a wait has taken it, if it is signaled.
-    pub(crate) fn access_timer(self, word: ObjectWord) -> Option<ObjectWord> {
-        timer::is_signaled(word).then(|| if self == Kind::SyncTimer { timer::acquired(word) } else { word })
+    /// What [`Kind::access`] returns for a timer or an end: the word after a wait has taken it, if it is signaled.
+    pub(crate) fn access_timed(self, word: ObjectWord) -> Option<ObjectWord> {
+        let is_signaled = if self == Kind::End { end::is_signaled(word) } else { timer::is_signaled(word) };
+        is_signaled.then(|| if self == Kind::SyncTimer { timer::acquired(word) } else { word })
     }
 
     /// Returns true if a waiter with this owner id could be given the object.
@@ -265,7 +298,7 @@ impl Kind {
 
     /// The same for [`Kind::value`].
     pub(crate) fn value_depends_on_beside(self, word: ObjectWord) -> bool {
-        self == Kind::Semaphore || self.access_depends_on_beside(word)
+        matches!(self, Kind::Semaphore | Kind::End) || self.access_depends_on_beside(word)
     }
 
     /// Returns true if the acquisition of an object with this word reports that its owner was killed.
@@ -282,7 +315,7 @@ impl Kind {
             Kind::Mutex => mutex::acquired(word, owner),
             Kind::AutoEvent => event::acquired(word),
             Kind::SyncTimer => timer::acquired(word),
-            Kind::ManualEvent | Kind::ManualTimer => word,
+            Kind::ManualEvent | Kind::ManualTimer | Kind::End => word,
         }
     }
 
@@ -291,13 +324,14 @@ impl Kind {
         match self {
             Kind::AutoEvent | Kind::ManualEvent => event::rested(word),
             Kind::SyncTimer | Kind::ManualTimer => timer::rested(word),
+            Kind::End => end::rested(word),
             Kind::Semaphore | Kind::Mutex => word,
         }
     }
 
     /// Returns true if everybody is served, in any order.
     pub(crate) fn is_broadcast(self, word: ObjectWord) -> bool {
-        matches!(self, Kind::ManualEvent | Kind::ManualTimer) && event::is_broadcast(word)
+        self.stays() && event::is_broadcast(word)
     }
 
     /// Returns true if something is left for others after a claim was granted or refused.
@@ -307,7 +341,21 @@ impl Kind {
             // Even after it was granted: others with the same owner id may also enter.
             Kind::Mutex => true,
             Kind::AutoEvent | Kind::SyncTimer => !granted,
-            Kind::ManualEvent | Kind::ManualTimer => event::is_broadcast(word) || !granted,
+            Kind::ManualEvent | Kind::ManualTimer | Kind::End => event::is_broadcast(word) || !granted,
+        }
+    }
+
+    /// Returns true if the end of an owner changes such objects.
+    pub(crate) fn can_end(self) -> bool {
+        matches!(self, Kind::Mutex | Kind::End)
+    }
+
+    /// The owner of the arena or the program whose end changes the object: that of a mutex, or of an end that has not come. 0: none.
+    pub(crate) fn ends_with(self, word: ObjectWord, extra: &Word64) -> u32 {
+        match self {
+            Kind::Mutex => word.value(),
+            Kind::End => end::awaited(word, extra),
+            _ => 0,
         }
     }
 
@@ -322,6 +370,7 @@ impl Kind {
         match self {
             Kind::Mutex => true,
             Kind::SyncTimer | Kind::ManualTimer => timer::is_signaled(word),
+            Kind::End => end::is_signaled(word),
             Kind::Semaphore | Kind::AutoEvent | Kind::ManualEvent => word.value() != 0,
         }
     }
@@ -331,7 +380,7 @@ impl Kind {
     pub(crate) fn offers_several(self, word: ObjectWord, takes: bool) -> bool {
         match self {
             Kind::Semaphore => word.value() > u32::from(takes),
-            Kind::ManualEvent | Kind::ManualTimer => true,
+            Kind::ManualEvent | Kind::ManualTimer | Kind::End => true,
             Kind::AutoEvent | Kind::SyncTimer | Kind::Mutex => false,
         }
     }
@@ -342,7 +391,7 @@ impl Kind {
     pub(crate) fn has_served_only(self, seen: ObjectWord, now: ObjectWord) -> bool {
         let is_serving = matches!(now.claimant(), Claimant::Waiter(_));
         match self {
-            Kind::ManualEvent | Kind::ManualTimer => is_serving && event::is_broadcast(now),
+            Kind::ManualEvent | Kind::ManualTimer | Kind::End => is_serving && event::is_broadcast(now),
             Kind::Semaphore => is_serving && seen.changes_until(now) <= u64::from(seen.value()),
             Kind::Mutex | Kind::AutoEvent | Kind::SyncTimer => false,
         }
@@ -366,6 +415,7 @@ impl Kind {
             Kind::ManualEvent => event::value(word, true).map(spec::Value::Event),
             Kind::SyncTimer => timer::value(word, false).map(spec::Value::Timer),
             Kind::ManualTimer => timer::value(word, true).map(spec::Value::Timer),
+            Kind::End => end::value(word, extra).map(spec::Value::End),
         }
     }
 }
@@ -386,6 +436,7 @@ impl Signal {
             Signal::Release(_) => kind == Kind::Semaphore,
             Signal::Unlock(_) | Signal::Kill(_) => kind == Kind::Mutex,
             Signal::Fire(_) | Signal::GiveBack => kind.is_timer(),
+            Signal::Finish | Signal::Report(_) => kind == Kind::End,
         }
     }
 
@@ -401,6 +452,8 @@ impl Signal {
             Signal::Kill(owner) => mutex::kill(word, extra, owner),
             Signal::Fire(number) => timer::fire(word, kind, number),
             Signal::GiveBack => timer::give_back(word, kind),
+            Signal::Finish => end::finish(word),
+            Signal::Report(code) => end::report(word, code),
         }
     }
 
@@ -408,7 +461,10 @@ impl Signal {
     /// `offered`: it has made the object available.
     pub(crate) fn result(self, word: ObjectWord, extra: &Word64, offered: bool) -> Result<u32> {
         match self {
-            Signal::Set | Signal::Pulse | Signal::Fire(_) | Signal::GiveBack => Ok(u32::from(!offered)),
+            Signal::Set | Signal::Pulse | Signal::Fire(_) | Signal::GiveBack | Signal::Finish => {
+                Ok(u32::from(!offered))
+            }
+            Signal::Report(_) => Ok(u32::from(end::is_signaled(word))),
             Signal::Reset => Ok(word.value()),
             Signal::Release(count) => semaphore::released(word, count, offered),
             Signal::Unlock(owner) => mutex::unlocked(word, extra, owner, offered),
@@ -427,6 +483,8 @@ impl Signal {
             Signal::Kill(owner) => (6, owner),
             Signal::Fire(number) => (7, number),
             Signal::GiveBack => (8, 0),
+            Signal::Finish => (9, 0),
+            Signal::Report(code) => (10, code),
         };
         number << 32 | u64::from(argument)
     }
@@ -443,6 +501,8 @@ impl Signal {
             6 => Some(Signal::Kill(argument)),
             7 => Some(Signal::Fire(argument)),
             8 => Some(Signal::GiveBack),
+            9 => Some(Signal::Finish),
+            10 => Some(Signal::Report(argument)),
             _ => None,
         }
     }

@@ -83,7 +83,8 @@ impl OwnMark {
 fn leaves_a_mark(signal: Signal) -> bool {
     match signal {
         Signal::Set | Signal::Pulse | Signal::Release(_) | Signal::Fire(_) | Signal::GiveBack => true,
-        Signal::Reset | Signal::Unlock(_) | Signal::Kill(_) => false,
+        Signal::Finish => true,
+        Signal::Reset | Signal::Unlock(_) | Signal::Kill(_) | Signal::Report(_) => false,
     }
 }
 

@@ -100,6 +100,8 @@ pub(crate) fn signaled(arena: &Arena, object: Object, signal: Signal) {
         Signal::Unlock(_) => Operation::Unlock,
         Signal::Kill(_) => Operation::Kill,
         Signal::Fire(_) | Signal::GiveBack => Operation::Fire,
+        Signal::Finish => Operation::Finish,
+        Signal::Report(_) => Operation::Report,
     };
     arena.trace(|| What::Signals { object: object.index(), operation });
 }

@@ -113,6 +113,8 @@ pub enum Operation {
     Unlock,
     Kill,
     Fire,
+    Finish,
+    Report,
 }
 
 impl Operation {
@@ -123,11 +125,12 @@ impl Operation {
             Operation::Release => Kind::Semaphore.word(),
             Operation::Unlock | Operation::Kill => Kind::Mutex.word(),
             Operation::Fire => Kind::SyncTimer.word(),
+            Operation::Finish | Operation::Report => Kind::End.word(),
         }
     }
 }
 
-const OPERATIONS: [Operation; 7] = [
+const OPERATIONS: [Operation; 9] = [
     Operation::Set,
     Operation::Reset,
     Operation::Pulse,
@@ -135,6 +138,8 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Unlock,
     Operation::Kill,
     Operation::Fire,
+    Operation::Finish,
+    Operation::Report,
 ];
 
 /// An event, as a tracer reads it.

@@ -759,7 +759,7 @@ fn queue_of(slot: &WaiterSlot) -> Option<Queue> {
 }
 
 /// The objects of a wait.
-fn listed(slot: &WaiterSlot) -> impl Iterator<Item = Object> {
+fn listed(slot: &WaiterSlot) -> impl Iterator<Item = Object> + Clone {
     slot.list.iter().take(slot.count()).map(|object| Object(object.load()))
 }
 

@@ -36,7 +36,7 @@ impl Look {
     }
 }
 
-/// Refuses a wait that names an object that does not exist, before anything happens. Returns whether one of them is a timer.
+/// Refuses a wait that names an object that does not exist, before anything happens. Returns whether one of them is a timer or an end.
 ///
 /// Errors: `Invalid`.
 pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<bool> {
@@ -45,7 +45,7 @@ pub(crate) fn check(arena: &Arena, request: &Request<'_>) -> Result<bool> {
         let meta = slots.get(object.index() as usize)?.meta();
         meta.is_live(object).then_some(meta)
     };
-    // That it is a timer is a bit of its own.
+    // That it is one of these is a bit of its own.
     let any = request.iter().try_fold(Meta(0), |any, object| meta_of(object).map(|meta| Meta(any.0 | meta.0)));
     any.map(Meta::is_timed).ok_or(Error::Invalid)
 }
@@ -63,7 +63,7 @@ pub(crate) fn look_for_all(arena: &Arena, waiter: &Waiter, object: Object, owner
     look_at(arena, waiter, object, owner, untimed, kind)
 }
 
-/// `kind`: that of the object, if it exists for this wait; `untimed`: if it is no timer besides.
+/// `kind`: that of the object, if it exists for this wait; `untimed`: if it is neither a timer nor an end besides.
 #[inline(always)]
 fn look_at(
     arena: &Arena,
@@ -77,7 +77,7 @@ fn look_at(
     while waiter.budget.round() {
         let seen = slot.load();
         let Some(kind) = untimed(slot, object) else {
-            return look_at_timer(arena, waiter, object, slot, kind);
+            return look_at_timed(arena, waiter, object, slot, kind);
         };
         if seen.is_claimed() {
             help(arena, waiter, object.index(), seen)?;
@@ -95,9 +95,9 @@ fn look_at(
     Err(Error::Corrupt)
 }
 
-/// [`look_at`] of what is a timer, which is fired first if it is due; or of no object.
+/// [`look_at`] of a timer, which is fired first if it is due; of an end; or of no object.
 #[cold]
-fn look_at_timer(
+fn look_at_timed(
     arena: &Arena,
     waiter: &Waiter,
     object: Object,
@@ -112,7 +112,7 @@ fn look_at_timer(
             help(arena, waiter, object.index(), seen)?;
             continue;
         }
-        return Ok(match kind.access_timer(seen) {
+        return Ok(match kind.access_timed(seen) {
             Some(next) => Look::Available { seen, next: waiter.mark.taking(kind, next) },
             None => Look::Unavailable(seen),
         });

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Owners that end, and what becomes of their mutexes.
+//! Owners that end, what becomes of their mutexes, and who waits for their ends.
 //!
 //! # Role
 //! No thread has the task to declare a mutex abandoned whose owner has ended: whoever waits for it *kills* it then, as
 //! [`crate::Arena::mutex_kill`] does. So does a poll that would fail. A thread that has slept for a millisecond sleeps on the *life* of the
 //! owner, too, and is woken when that ends ([`crate::arena::owners`]); and it looks from time to time whether the owner lives, for systems
 //! and ends of which no wake tells. This is so for owner ids that the arena has given out, and costs those nothing who use others.
+//!
+//! A thread that waits for the *end* of an owner ([`crate::kind::end`]) does the same, whatever its own id is: what it finds ended it signals.
 //!
 //! # Picture
 //! ```text
@@ -16,12 +18,12 @@
 //! Whose lives: of the owner, and of who is before this thread in the queue, since that one owns the mutex next of all who may.
 //!
 //! # Transitions
-//! Those of a kill ([`super::signal`]), by any thread that wants the mutex.
+//! Those of a kill, or of an end that is signaled ([`super::signal`]), by any thread that wants the object.
 //!
 //! # Invariants
 //! * I-end-1: a mutex is killed in the name of the owner that the thread has found ended. So it is killed once, and one that has got
 //!   another owner meanwhile is left alone (I-owner-1).
-//! * I-end-2: a thread that sleeps in the queue of a mutex with an id of the arena sleeps at most [`LONGEST_NS`] between two looks at its
+//! * I-end-2: a thread that sleeps in the queue of a mutex with an id of the arena, or in that of an end, sleeps at most [`LONGEST_NS`] between two looks at its
 //!   owner. So the end of an owner needs nobody's wake.
 //! * I-end-3: who finds that a life has ended wakes all who sleep on it before it sleeps again: the kernel wakes one.
 //!
@@ -135,49 +137,59 @@ fn holder_here(arena: &Arena) -> Option<Holder> {
     arena.known_peer().map(|peer| Holder::new(peer, liveness::thread_id()))
 }
 
-/// Kills what earlier owners of this place own.
+/// Kills what earlier owners of this place own, and signals their ends.
 fn sweep(arena: &Arena, waiter: &Waiter, id: OwnerId) -> Result<()> {
-    kill_all(arena, waiter, |named| OwnerId::of(named).is_some_and(|named| named.index() == id.index()))
+    conclude_all(arena, waiter, |named| OwnerId::of(named).is_some_and(|named| named.index() == id.index()))
 }
 
-fn kill_all(arena: &Arena, waiter: &Waiter, is_theirs: impl Fn(u32) -> bool) -> Result<()> {
+fn conclude_all(arena: &Arena, waiter: &Waiter, is_theirs: impl Fn(u32) -> bool) -> Result<()> {
     for index in 0..arena.objects_used() {
         waiter.budget.renew();
         let Some(slot) = arena.object_slot(index) else { break };
         let object = slot.resident(index);
         if let Some(owner) = owner_of(arena, waiter, object, slot)?.filter(|&owner| is_theirs(owner)) {
-            kill(arena, waiter, object, slot, owner)?;
+            conclude(arena, waiter, object, slot, owner)?;
         }
     }
     Ok(())
 }
 
-/// The owner of a live mutex, at rest; none if it has none, or is none.
+/// The owner whose end changes a live object, at rest: that of a mutex, or of an end that has not come. None if there is none.
 fn owner_of(arena: &Arena, waiter: &Waiter, object: Object, slot: &ObjectSlot) -> Result<Option<u32>> {
     while waiter.budget.round() {
         let seen = slot.load();
-        if slot.kind_if_live(object) != Some(Kind::Mutex) {
-            return Ok(None);
-        }
-        if !seen.is_claimed() {
-            return Ok(Some(seen.value()).filter(|&owner| owner != 0));
-        }
-        help(arena, waiter, object.index(), seen)?;
-    }
-    Err(Error::Corrupt)
-}
-
-/// Declares that this owner of a mutex has ended, and gives the mutex to those who wait. The thread may be waiting itself.
-fn kill(arena: &Arena, waiter: &Waiter, object: Object, slot: &ObjectSlot, owner: u32) -> Result<()> {
-    while waiter.budget.round() {
-        let seen = slot.load();
-        let signal = Signal::Kill(if planted(Bug::KillsHeir) { seen.value() } else { owner });
-        let Some(kind) = slot.kind_if_live(object).filter(|kind| *kind == Kind::Mutex) else { return Ok(()) };
+        let Some(kind) = slot.kind_if_live(object) else { return Ok(None) };
         if seen.is_claimed() {
             help(arena, waiter, object.index(), seen)?;
             continue;
         }
-        // I-end-1
+        let owner = kind.ends_with(seen, &slot.extra);
+        // The data beside the word may belong to the slot's next object.
+        if kind == Kind::Mutex || slot.load() == seen {
+            return Ok(Some(owner).filter(|&owner| owner != 0));
+        }
+    }
+    Err(Error::Corrupt)
+}
+
+/// Declares that this owner of a mutex has ended, and gives the mutex to those who wait; or signals the end of this owner. The thread may
+/// be waiting itself.
+fn conclude(arena: &Arena, waiter: &Waiter, object: Object, slot: &ObjectSlot, owner: u32) -> Result<()> {
+    while waiter.budget.round() {
+        let seen = slot.load();
+        let (kind, signal) = match slot.kind_if_live(object) {
+            // I-end-1
+            Some(Kind::Mutex) => {
+                (Kind::Mutex, Signal::Kill(if planted(Bug::KillsHeir) { seen.value() } else { owner }))
+            }
+            // It has one owner as long as it lives.
+            Some(Kind::End) => (Kind::End, Signal::Finish),
+            _ => return Ok(()),
+        };
+        if seen.is_claimed() {
+            help(arena, waiter, object.index(), seen)?;
+            continue;
+        }
         let Step::Changed { next, .. } = signal.step(seen, kind, &slot.extra) else { return Ok(()) };
         if seen.has(WA) {
             observe::signaled(arena, object, signal);
@@ -205,15 +217,17 @@ pub(super) fn must_look(arena: &Arena, owner: u32, kind: Kind) -> bool {
 /// The same for a wait for several.
 #[inline(always)]
 pub(super) fn must_look_at_any(arena: &Arena, request: &Request<'_>) -> bool {
-    OwnerId::is_arenas(request.owner) && arena.has_owners() && has_mutex(arena, request)
+    OwnerId::is_arenas(request.owner) && arena.has_owners() && has_one(arena, request.iter(), Kind::Mutex)
+}
+
+/// Returns true if a wait that is known to have a timer or an end, or mutexes at whose owners it must look, must look at owners.
+fn looks_at_owners(arena: &Arena, request: &Request<'_>) -> bool {
+    must_look_at_any(arena, request) || has_one(arena, request.iter(), Kind::End)
 }
 
 #[cold]
-fn has_mutex(arena: &Arena, request: &Request<'_>) -> bool {
-    request.iter().any(|object| {
-        let kind = arena.object_slot(object.index()).and_then(|slot| slot.kind_if_live(object));
-        kind == Some(Kind::Mutex)
-    })
+fn has_one(arena: &Arena, mut objects: impl Iterator<Item = Object>, kind: Kind) -> bool {
+    objects.any(|object| arena.object_slot(object.index()).and_then(|slot| slot.kind_if_live(object)) == Some(kind))
 }
 
 /// How thoroughly an owner is looked at.
@@ -225,34 +239,36 @@ enum Look {
     System,
 }
 
-/// A poll has found none of these available: kills those whose owners have ended. Returns whether one of them was, so that another look
-/// is due.
+/// A poll has found none of these available: kills those whose owners have ended, and signals the ends that have come. Returns whether
+/// there was one, so that another look is due.
 #[cold]
 pub(super) fn came_free(arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<bool> {
-    Ok(must_look_at_any(arena, request) && kill_ended(arena, waiter, request.iter(), Look::System)?)
+    Ok(looks_at_owners(arena, request) && conclude_ended(arena, waiter, request.iter(), Look::System)?)
 }
 
-/// A mutex was found to have this owner: kills it if that has ended. Returns whether that was so.
-pub(crate) fn killed_if_ended(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<bool> {
-    Ok(OwnerId::is_arenas(owner) && kill_ended(arena, waiter, [object].into_iter(), Look::System)?)
+/// A mutex was found to have this owner, or an end to be that of this owner: kills it, or signals it, if that has ended. Returns whether
+/// that was so.
+pub(crate) fn concluded_if_ended(arena: &Arena, waiter: &Waiter, object: Object, owner: u32) -> Result<bool> {
+    Ok(OwnerId::is_arenas(owner) && conclude_ended(arena, waiter, [object].into_iter(), Look::System)?)
 }
 
-/// Kills those mutexes of a wait without a thread whose owners have ended. Returns when somebody must look again, at the latest.
+/// Kills those mutexes of a wait without a thread whose owners have ended, and signals the ends that have come. Returns when somebody must
+/// look again, at the latest.
 pub(super) fn look_without_thread(
     arena: &Arena,
     waiter: &Waiter,
-    objects: impl Iterator<Item = Object>,
+    objects: impl Iterator<Item = Object> + Clone,
     owner: u32,
 ) -> Result<Deadline> {
-    if !OwnerId::is_arenas(owner) {
+    if !OwnerId::is_arenas(owner) && !has_one(arena, objects.clone(), Kind::End) {
         return Ok(Deadline::Never);
     }
-    kill_ended(arena, waiter, objects, Look::System)?;
+    conclude_ended(arena, waiter, objects, Look::System)?;
     Ok(Deadline::Monotonic(Clock::Monotonic.now_ns().saturating_add(LONGEST_NS)))
 }
 
-fn kill_ended(arena: &Arena, waiter: &Waiter, objects: impl Iterator<Item = Object>, how: Look) -> Result<bool> {
-    let mut killed = false;
+fn conclude_ended(arena: &Arena, waiter: &Waiter, objects: impl Iterator<Item = Object>, how: Look) -> Result<bool> {
+    let mut concluded = false;
     let mut living = Living::new(arena);
     for object in objects {
         let Some(slot) = arena.object_slot(object.index()) else { continue };
@@ -262,11 +278,11 @@ fn kill_ended(arena: &Arena, waiter: &Waiter, objects: impl Iterator<Item = Obje
             if !planted(Bug::OneTold) {
                 arena.tell_end(owner);
             }
-            kill(arena, waiter, object, slot, owner)?;
-            killed = true;
+            conclude(arena, waiter, object, slot, owner)?;
+            concluded = true;
         }
     }
-    Ok(killed)
+    Ok(concluded)
 }
 
 /// Which owners live: the system is asked once for each.
@@ -303,7 +319,7 @@ pub(super) struct Looks {
 
 impl Looks {
     pub(super) fn new(arena: &Arena, request: &Request<'_>) -> Looks {
-        Looks { interval_ns: 0, next_ns: must_look_at_any(arena, request).then_some(0) }
+        Looks { interval_ns: 0, next_ns: looks_at_owners(arena, request).then_some(0) }
     }
 
     pub(super) fn are_due(&self) -> bool {
@@ -325,10 +341,10 @@ impl Looks {
         self.next_ns = Some(0);
     }
 
-    /// Kills the mutexes of this wait whose owners have ended. The thread may get one of them.
+    /// Kills the mutexes of this wait whose owners have ended, and signals the ends that have come. The thread may get one of them.
     pub(super) fn look(&mut self, arena: &Arena, waiter: &Waiter, request: &Request<'_>) -> Result<()> {
         let how = if self.interval_ns == 0 { Look::Place } else { Look::System };
-        kill_ended(arena, waiter, request.iter(), how)?;
+        conclude_ended(arena, waiter, request.iter(), how)?;
         self.interval_ns = (2 * self.interval_ns).clamp(SHORTEST_NS, LONGEST_NS);
         self.next_ns = Some(Clock::Monotonic.now_ns().saturating_add(self.interval_ns));
         Ok(())
@@ -342,18 +358,21 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    /// Those of the owners of the mutexes of this wait, and of those who are before it in their queues. None if one has ended, or something
-    /// is halfway, which may be who has died: a look is due.
+    /// Those of the owners of the mutexes of this wait, of those who are before it in their queues, and of those whose ends it waits for. None
+    /// if one has ended, or something is halfway, which may be who has died: a look is due.
     #[inline(never)]
     pub(super) fn of(epoch: &Epoch<'_>, request: &Request<'_>) -> Option<Lives> {
         let mut lives = Lives { words: [Expected { address: core::ptr::null(), value: 0 }; BESIDE_MAX], count: 0 };
         for object in request.iter() {
-            let slot = epoch.arena.object_slot(object.index());
-            let Some(slot) = slot.filter(|slot| slot.kind_if_live(object) == Some(Kind::Mutex)) else { continue };
+            let Some(slot) = epoch.arena.object_slot(object.index()) else { continue };
             // O-end
             let seen = slot.load();
-            if seen.is_claimed() || !lives.watch(epoch.arena, seen.value()) {
+            let Some(kind) = slot.kind_if_live(object).filter(|kind| kind.can_end()) else { continue };
+            if seen.is_claimed() || !lives.watch(epoch.arena, kind.ends_with(seen, &slot.extra)) {
                 return None;
+            }
+            if kind == Kind::End {
+                continue;
             }
             // One that has ended already, and waits all the same, is looked at when it owns the mutex.
             let _ = before_in_line(epoch, slot).map(|owner| lives.watch(epoch.arena, owner));

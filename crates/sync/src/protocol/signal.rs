@@ -163,7 +163,7 @@ fn at_rest<'a>(arena: &'a Arena, waiter: &Waiter, object: Object) -> Result<(&'a
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
     while waiter.budget.round() {
         let seen = slot.load();
-        let kind = slot.kind_if_live_untimed(object).ok_or_else(|| missing(arena, object))?;
+        let kind = slot.kind_if_live(object).filter(|kind| !kind.is_timer()).ok_or_else(|| missing(arena, object))?;
         if !seen.is_claimed() {
             return Ok((slot, kind, seen));
         }

@@ -140,7 +140,7 @@ impl Wait<'_> {
     fn look_first(&self) -> Result<Satisfied> {
         let kind = self.slot.kind_if_live(self.object).ok_or(Error::Invalid)?;
         self.waiter.budget.renew();
-        if kind.is_timer() {
+        if kind.is_timed() {
             return wait_any_slowly(self.arena, self.waiter, &self.request()?, self.deadline);
         }
         self.look_and_queue(false)

@@ -49,7 +49,7 @@
 //! * Packets that are posted to the queue of such waits are taken in their order, beside the results. A post is refused if as many wait
 //!   as there is room for. Timers for which such waits stand fire before a thread finds that there is no result.
 //! * A mutex whose owner id is one of a thread ([`OWNERS`]) that has died, or has ended its id, becomes abandoned at any step after that
-//!   ([`State::kills`]), and is offered then.
+//!   ([`State::kills`]), and is offered then. The end of such an owner becomes signaled in the same way, with the code that was reported last.
 //! * A thread that sleeps for a timer may begin its wait again while another one is halfway through a signal ([`State::begin_again`]).
 
 mod detached;
@@ -77,7 +77,7 @@ pub use timer::Timer;
 pub use value::Value;
 pub use wait::Wait;
 
-use crate::{Error, MutexState, Result};
+use crate::{EndState, Error, MutexState, Result};
 use wait::Queued;
 
 /// Names an object: its place in the order of creation. Never used again.
@@ -642,6 +642,12 @@ impl State {
                 let Timer { signaled, due, .. } = *self.timer(object)?;
                 Ok(Answer::Timer(signaled, due))
             }
+            Operation::EndCreate { owner } if !owners::may_be_given_out(owner) => Err(Error::Invalid),
+            Operation::EndCreate { owner } => {
+                Ok(self.create(thread, Value::End(EndState { owner, ended: false, code: None })))
+            }
+            Operation::EndReport { object, code } => self.report(object, code),
+            Operation::EndRead { object } => Ok(Answer::End(*self.end(object)?)),
             Operation::Pass { time } => {
                 self.now += time;
                 Ok(Answer::Done)

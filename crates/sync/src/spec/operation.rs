@@ -3,7 +3,7 @@
 
 use super::wait::Wait;
 use super::{Event, Id, Mutex, Name, Semaphore, ThreadId, Timer, Value};
-use crate::{MutexState, Result, Satisfied};
+use crate::{EndState, MutexState, Result, Satisfied};
 
 /// One call of the interface.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -63,6 +63,16 @@ pub enum Operation {
         object: Id,
     },
     TimerRead {
+        object: Id,
+    },
+    EndCreate {
+        owner: u32,
+    },
+    EndReport {
+        object: Id,
+        code: u32,
+    },
+    EndRead {
         object: Id,
     },
     /// No call: so much time passes.
@@ -142,6 +152,7 @@ impl Operation {
             Operation::MutexCreate { owner, count } => Some(Value::Mutex(Mutex { owner, count, abandoned: false })),
             Operation::EventCreate { manual, signaled } => Some(Value::Event(Event { manual, signaled })),
             Operation::TimerCreate { manual } => Some(Value::Timer(Timer::unarmed(manual, false))),
+            Operation::EndCreate { owner } => Some(Value::End(EndState { owner, ended: false, code: None })),
             Operation::CreateNamed { ref value, .. } => Some(value.clone()),
             _ => None,
         }
@@ -167,6 +178,8 @@ impl Operation {
             | Operation::TimerSet { object, .. }
             | Operation::TimerCancel { object }
             | Operation::TimerRead { object }
+            | Operation::EndReport { object, .. }
+            | Operation::EndRead { object }
             | Operation::Close { object }
             | Operation::Adopt { object }
             | Operation::Hold { object }
@@ -182,7 +195,7 @@ impl Operation {
             Operation::BuryThread { .. } | Operation::BuryProcess { .. } => (None, None),
             Operation::Detach { .. } | Operation::Collect { .. } | Operation::CallOff { .. } => (None, None),
             Operation::Post { .. } | Operation::CloseQueue | Operation::OpenQueue => (None, None),
-            Operation::EndOwner { .. } => (None, None),
+            Operation::EndOwner { .. } | Operation::EndCreate { .. } => (None, None),
         };
         one.into_iter().chain(wait.into_iter().flat_map(|wait| wait.objects.iter_mut().chain(&mut wait.alert)))
     }
@@ -225,6 +238,8 @@ pub enum Answer {
     Event(bool, bool),
     /// A timer: signaled, when it fires.
     Timer(bool, Option<u64>),
+    /// The end of an owner.
+    End(EndState),
     /// No value.
     Done,
     /// A satisfied wait.

@@ -39,7 +39,7 @@ impl SignalAndWait {
             Value::Semaphore(_) => Operation::SemaphoreRelease { object: signal, units: 1 },
             Value::Mutex(_) => Operation::MutexUnlock { object: signal, owner },
             Value::Event(_) => Operation::EventSet { object: signal },
-            Value::Timer(_) => return Err(Error::Invalid),
+            Value::Timer(_) | Value::End(_) => return Err(Error::Invalid),
         };
         Ok([first, Operation::Wait(Wait { all: false, objects: vec![object], alert, owner, poll })])
     }

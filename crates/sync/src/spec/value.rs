@@ -2,7 +2,7 @@
 //! The value of an object of any kind at one instant.
 
 use super::{Event, Mutex, Semaphore, Timer};
-use crate::Result;
+use crate::{EndState, Result};
 
 /// The value of an object at one instant.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -12,6 +12,7 @@ pub enum Value {
     Mutex(Mutex),
     Event(Event),
     Timer(Timer),
+    End(EndState),
 }
 
 impl Value {
@@ -22,6 +23,7 @@ impl Value {
             Value::Mutex(Mutex { owner, count, .. }) => Mutex::new(owner, count).map(Value::Mutex),
             Value::Event(ref event) => Ok(Value::Event(event.clone())),
             Value::Timer(Timer { manual, .. }) => Ok(Value::Timer(Timer::unarmed(manual, false))),
+            Value::End(EndState { owner, .. }) => Ok(Value::End(EndState { owner, ended: false, code: None })),
         }
     }
 
@@ -32,6 +34,7 @@ impl Value {
             Value::Mutex(mutex) => mutex.available(owner),
             Value::Event(event) => event.signaled,
             Value::Timer(timer) => timer.signaled,
+            Value::End(end) => end.ended,
         }
     }
 
@@ -42,6 +45,7 @@ impl Value {
             Value::Mutex(mutex) => return mutex.acquire(owner),
             Value::Event(event) => event.acquire(),
             Value::Timer(timer) => timer.acquire(),
+            Value::End(_) => {}
         }
         false
     }

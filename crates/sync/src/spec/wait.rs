@@ -28,7 +28,7 @@ pub(super) struct Queued {
 
 impl Wait {
     /// Every object that it names, the alert last.
-    fn names(&self) -> Vec<Id> {
+    pub(super) fn names(&self) -> Vec<Id> {
         self.objects.iter().copied().chain(self.alert).collect()
     }
 

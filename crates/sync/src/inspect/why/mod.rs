@@ -36,7 +36,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Claim, Given, LastBy, Life, Mode, ObjectView, Request, Snapshot, Value, WaitState, WaitView, WaiterView};
 use crate::spec;
-use crate::{Object, TimerState};
+use crate::{EndState, Object, TimerState};
 use stuck::Stuck;
 
 /// What is known of a thread besides what the arena says.
@@ -337,10 +337,13 @@ impl<'a> Case<'a> {
             Value::Semaphore(spec::Semaphore { count: 0, .. }) => Obstacle::NotSignaled,
             Value::Event(spec::Event { signaled: false, .. }) => Obstacle::NotSignaled,
             Value::Timer(TimerState { signaled: false, .. }) => Obstacle::NotSignaled,
+            Value::End(EndState { ended: false, .. }) => Obstacle::NotSignaled,
             Value::Mutex(mutex) if mutex.owner != 0 && (mutex.owner != owner || mutex.count == u32::MAX) => {
                 Obstacle::Owned(mutex.owner)
             }
-            Value::Semaphore(_) | Value::Event(_) | Value::Mutex(_) | Value::Timer(_) => Obstacle::Nothing,
+            Value::Semaphore(_) | Value::Event(_) | Value::Mutex(_) | Value::Timer(_) | Value::End(_) => {
+                Obstacle::Nothing
+            }
             Value::Undecided | Value::Rubbish => Obstacle::Unclear,
         };
         match now.life {
@@ -485,6 +488,8 @@ impl Obstacle {
             (Obstacle::NotSignaled, Value::Event(event)) => !event.signaled,
             (Obstacle::NotSignaled, Value::Timer(timer)) => !timer.signaled,
             (Obstacle::Nothing, Value::Timer(timer)) => timer.signaled,
+            (Obstacle::NotSignaled, Value::End(end)) => !end.ended,
+            (Obstacle::Nothing, Value::End(end)) => end.ended,
             (Obstacle::NotSignaled, Value::Semaphore(semaphore)) => semaphore.count == 0,
             (Obstacle::Nothing, Value::Event(event)) => event.signaled,
             (Obstacle::Nothing, Value::Semaphore(semaphore)) => semaphore.count != 0,
