@@ -177,6 +177,10 @@ pub enum Bug {
     EndUntold,
     /// I-end-3: who is woken because an owner has ended leaves the others asleep.
     OneTold,
+    /// I-end-2: a thread that sleeps for the end of an owner does not ask whether it has come.
+    EndUnasked,
+    /// Who signals the end of an owner serves one of those who wait.
+    EndToOne,
     /// I-end-1: who has found an owner ended kills whichever owns the mutex by then.
     KillsHeir,
     /// A supervisor frees the place of a dead thread without ending its wait.

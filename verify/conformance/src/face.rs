@@ -46,7 +46,7 @@ macro_rules! errnos {
     };
 }
 
-errnos!(EBADF EFAULT EINTR EINVAL EMFILE ENODEV ENOENT ENOMEM ENOTTY ENXIO EOVERFLOW EOWNERDEAD EPERM EPROTOTYPE ESPIPE ETIMEDOUT);
+errnos!(EALREADY EBADF EFAULT EINTR EINVAL EMFILE ENODEV ENOENT ENOMEM ENOTTY ENXIO EOVERFLOW EOWNERDEAD EPERM EPROTOTYPE ESPIPE ETIMEDOUT);
 
 /// What an operation gave.
 pub type Outcome<T> = Result<T, Errno>;
@@ -343,6 +343,18 @@ pub trait Face: Sync {
     }
     /// Ends an owner id of the arena.
     fn owner_end(&self, _owner: u32) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Creates the end of an owner id of the arena.
+    fn end_create(&self, _owner: u32) -> Outcome<Object> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Says with which code it will end.
+    fn end_report(&self, _end: Object, _code: u32) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// Whose end it is, whether that has come, and the code that was reported.
+    fn end_read(&self, _end: Object) -> Outcome<(u32, bool, Option<u32>)> {
         unreachable!("a face whose objects nobody holds leaves those cases out")
     }
     /// Gives an object up.

@@ -385,6 +385,28 @@ impl Face for C {
         outcome(unsafe { (functions().owner_end)(self.arena, owner) })
     }
 
+    fn end_create(&self, owner: u32) -> Outcome<Object> {
+        let mut end = 0;
+        // SAFETY: the arena is attached, and the place may be written.
+        outcome(unsafe { (functions().end_create)(self.arena, owner, &mut end) }).map(|()| Object(end))
+    }
+
+    fn end_report(&self, end: Object, code: u32) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome(unsafe { (functions().end_report)(self.arena, end.0, code) })
+    }
+
+    fn end_read(&self, end: Object) -> Outcome<(u32, bool, Option<u32>)> {
+        let (mut owner, mut ended, mut code) = (0, 0, 0);
+        // SAFETY: the arena is attached, and the places may be written.
+        let read = outcome(unsafe { (functions().end_read)(self.arena, end.0, &mut owner, &mut ended, &mut code) });
+        match read {
+            Err(EOWNERDEAD) => Ok((owner, ended != 0, None)),
+            // What was not reported is 0.
+            _ => read.map(|()| (owner, ended != 0, Some(code).filter(|&code| code != 0))),
+        }
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         // SAFETY: the arena is attached.
         outcome(unsafe { (functions().object_close)(self.arena, object.0) })

@@ -248,6 +248,19 @@ impl Face for Core {
         self.run(|arena, waiter| arena.owner_end(waiter, owner))
     }
 
+    fn end_create(&self, owner: u32) -> Outcome<Object> {
+        self.run(|arena, waiter| arena.end_create(waiter, owner)).map(outer)
+    }
+
+    fn end_report(&self, end: Object, code: u32) -> Outcome<()> {
+        let in_time = self.run(|arena, waiter| arena.end_report(waiter, inner(end), code))?;
+        if in_time { Ok(()) } else { Err(face::EALREADY) }
+    }
+
+    fn end_read(&self, end: Object) -> Outcome<(u32, bool, Option<u32>)> {
+        self.run(|arena, waiter| arena.end_read(waiter, inner(end)).map(|end| (end.owner, end.ended, end.code)))
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         self.run(|arena, _| arena.close(inner(object)))
     }

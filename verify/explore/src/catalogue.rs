@@ -47,6 +47,7 @@ pub fn all_programs() -> Vec<Program> {
         timers::timers(),
         timers::deaths(),
         owners::deaths(),
+        owners::ends(),
         detached::waits(),
         detached::deaths(),
         detached::packets(),

@@ -172,6 +172,8 @@ pub const PLANTED: &[Planted] = &[
     planted("enduntold", Bug::EndUntold, Found::Exhaustively("owner-told-end", 1)),
     planted("onetold", Bug::OneTold, Found::Exhaustively("owner-told-two-die", 2)),
     planted("nextunwatched", Bug::NextUnwatched, Found::Exhaustively("owner-told-heir", 1)),
+    planted("endunasked", Bug::EndUnasked, Found::Exhaustively("end-told-end", 1)),
+    planted("endtoone", Bug::EndToOne, Found::Exhaustively("end-told-two", 1)),
     planted("killsheir", Bug::KillsHeir, Found::Exhaustively("owner-killed", 2)),
     Planted {
         name: "hastyload",

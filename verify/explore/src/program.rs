@@ -3,8 +3,8 @@
 
 use std::fmt::{Debug, Display, Formatter};
 
-use ntux_sync::PACKETS_MAX;
 use ntux_sync::spec::{BY_NAME, Event, Id, Mutex, Name, Operation, Semaphore, State, ThreadId, Timer, Value, Wait};
+use ntux_sync::{EndState, PACKETS_MAX};
 
 use crate::subject::{ArenaSubject, Subject};
 
@@ -416,6 +416,11 @@ pub fn manual_armed(due: u64, period: u64) -> Value {
     Value::Timer(Timer { due: Some(due), period, ..Timer::unarmed(true, false) })
 }
 
+/// The end of an owner.
+pub fn end(owner: u32) -> Value {
+    Value::End(EndState { owner, ended: false, code: None })
+}
+
 /// A semaphore of at most 3.
 pub fn sem(count: u32) -> Value {
     Value::Semaphore(Semaphore { count, max: 3 })
@@ -477,6 +482,16 @@ pub fn open_queue() -> Call {
 /// Cancels such a wait.
 pub fn call_off(label: usize) -> Call {
     call(Operation::CallOff { label })
+}
+
+/// Creates the end of an owner.
+pub fn create_end(owner: u32) -> Call {
+    call(Operation::EndCreate { owner })
+}
+
+/// Says with which code the owner of an end will end.
+pub fn report(object: Id, code: u32) -> Call {
+    call(Operation::EndReport { object, code })
 }
 
 /// Ends the calling thread's owner id.
@@ -601,5 +616,6 @@ pub fn read(object: Id, kind: &Value) -> Call {
         Value::Mutex(_) => Operation::MutexRead { object },
         Value::Event(_) => Operation::EventRead { object },
         Value::Timer(_) => Operation::TimerRead { object },
+        Value::End(_) => Operation::EndRead { object },
     })
 }

@@ -214,6 +214,9 @@ functions! {
     owner_of_thread(arena: *const Arena, owner: *mut u32);
     owner_create(arena: *const Arena, owner: *mut u32);
     owner_end(arena: *const Arena, owner: u32);
+    end_create(arena: *const Arena, owner: u32, end: *mut u64);
+    end_report(arena: *const Arena, end: u64, code: u32);
+    end_read(arena: *const Arena, end: u64, owner: *mut u32, ended: *mut u32, code: *mut u32);
     waiter_create(arena: *const Arena, waiter: *mut *mut Waiter);
     waiter_destroy(waiter: *mut Waiter);
     waiter_wait_any(

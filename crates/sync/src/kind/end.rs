@@ -15,6 +15,7 @@ use ntux_platform::atomic::Word64;
 use super::{Kind, Start, Step};
 use crate::format::object_word::{BROADCAST, ObjectWord, W};
 use crate::format::owner::OwnerId;
+use crate::planted::{Bug, planted};
 use crate::{EndState, Error, Result};
 
 const ENDED: u32 = 1;
@@ -41,7 +42,7 @@ pub(super) fn finish(word: ObjectWord) -> Step {
         return Step::Unchanged(1);
     }
     let next = word.with_level(word.level() | ENDED);
-    let next = if word.has(W) { next.with(BROADCAST) } else { next };
+    let next = if word.has(W) && !planted(Bug::EndToOne) { next.with(BROADCAST) } else { next };
     Step::Changed { next, previous: 0, offers: true }
 }
 

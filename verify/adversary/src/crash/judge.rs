@@ -47,8 +47,10 @@ impl Judge {
                 New::Mutex { owner, count } => Value::Mutex(Mutex { owner, count, abandoned: false }),
                 New::Event { manual, signaled } => Value::Event(Event { manual, signaled }),
                 New::Timer { manual } => Value::Timer(Timer::unarmed(manual, false)),
+                New::End { owner } => Value::End(ntux_sync::EndState { owner, ended: false, code: None }),
             });
         }
+        state.run(0, spec::Operation::EndOwner { owner: spec::OWNERS });
         // The clock is past what is due at once.
         state.run(0, spec::Operation::Pass { time: LONG_AGO.at_ns });
         Judge { states: BTreeSet::from([state]), pending: Vec::new() }

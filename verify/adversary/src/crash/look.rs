@@ -161,6 +161,7 @@ fn is_same(model: &spec::Value, value: &Value) -> bool {
         (spec::Value::Semaphore(model), Value::Semaphore(value)) => model == value,
         (spec::Value::Mutex(model), Value::Mutex(value)) => model == value,
         (spec::Value::Event(model), Value::Event(value)) => model == value,
+        (spec::Value::End(model), Value::End(value)) => model == value,
         (spec::Value::Timer(model), Value::Timer(value)) => {
             let due = value.due.map(|due| due.at_ns);
             (model.manual, model.signaled, model.due) == (value.manual, value.signaled, due)

@@ -75,6 +75,8 @@ pub enum Operation {
     ArmForLater(u8),
     Disarm(u8),
     ReadTimer(u8),
+    Report(u8),
+    ReadEnd(u8),
     Wait(Wait),
     /// Makes the queue of the scenario.
     QueueCreate,
@@ -228,6 +230,8 @@ impl Operation {
             Operation::ArmForLater(object) => Model::TimerSet { object: id(object), due: FAR_OFF.at_ns, period: 0 },
             Operation::Disarm(object) => Model::TimerCancel { object: id(object) },
             Operation::ReadTimer(object) => Model::TimerRead { object: id(object) },
+            Operation::Report(object) => Model::EndReport { object: id(object), code: CODE },
+            Operation::ReadEnd(object) => Model::EndRead { object: id(object) },
             Operation::Wait(wait) => Model::Wait(wait.in_model()),
             Operation::Detach(label, wait) => Model::Detach { label: id(label), wait: wait.in_model() },
             Operation::Post(label) => Model::Post { key: id(label) },
@@ -267,7 +271,7 @@ impl Operation {
             }
             Kill(named, _) | ReadMutex(named) | Set(named) | Reset(named) | Pulse(named) => named == object,
             Arm(named) | ArmForLater(named) | Disarm(named) | ReadTimer(named) => named == object,
-            ReadEvent(named) | PlantedLoan(named) => named == object,
+            ReadEvent(named) | Report(named) | ReadEnd(named) | PlantedLoan(named) => named == object,
             Wait(wait) | Detach(_, wait) => wait.names(object),
             _ => false,
         }
@@ -278,6 +282,9 @@ impl Operation {
         matches!(self, Operation::SweepDescriptors | Operation::SweepNew | Operation::SweepNamed)
     }
 }
+
+/// With which code owners end.
+const CODE: u32 = 3;
 
 /// The event that operations name.
 const EVENT: New = New::Event { manual: true, signaled: false };
@@ -364,6 +371,10 @@ impl<'a> Performer<'a> {
             Operation::ReadTimer(number) => arena
                 .timer_read(waiter, object(number))
                 .map(|timer| Answer::Timer(timer.signaled, timer.due.map(|due| due.at_ns))),
+            Operation::Report(number) => {
+                arena.end_report(waiter, object(number), CODE).map(|in_time| Answer::Signaled(!in_time))
+            }
+            Operation::ReadEnd(number) => arena.end_read(waiter, object(number)).map(Answer::End),
             Operation::Wait(wait) => self.wait(&wait),
             Operation::QueueCreate => arena.queue_create().map(|queue| {
                 board.name_queue(queue);

@@ -2,6 +2,7 @@
 //! The scenarios: every operation of the core, in every situation in which it takes a different path.
 
 use ntux_sync::New;
+use ntux_sync::spec::OWNERS;
 
 use super::operation::Operation::*;
 use super::operation::{Closes, Operation, Until, Wait};
@@ -11,6 +12,9 @@ pub const VICTIM_OWNERS: [u32; 2] = [101, 102];
 pub const WORKER_OWNER: u32 = 201;
 pub const SLEEPER_OWNER: u32 = 301;
 const VICTIM: u32 = VICTIM_OWNERS[0];
+/// The end of an owner that has ended, before anybody looks ([`crate::crash::stage::Stage::prepare`]); and of one that never does.
+const ENDED: New = New::End { owner: OWNERS };
+const LIVING: New = New::End { owner: OWNERS + 100 };
 
 /// Processes that died: so many that a new one looks for their entries before it takes one that was never used.
 const OTHER_PROCESSES: usize = 80;
@@ -257,6 +261,12 @@ pub const SCENARIOS: &[Scenario] = &[
     with(&[BOTH], plain("arm-wait-all-in-vain", &[TIMER, AUTO], Arm(0))),
     with(&[FIRST], plain("disarm-one-waits", &[TIMER], Disarm(0))),
     plain("read-timer", &[TIMER], ReadTimer(0)),
+    plain("report", &[LIVING], Report(0)),
+    plain("report-late", &[ENDED], Report(0)),
+    plain("read-end", &[ENDED], ReadEnd(0)),
+    plain("wait-end", &[ENDED], Wait(Wait::any(&[0], VICTIM, Until::Never))),
+    plain("wait-ends", &[ENDED, ENDED], Wait(Wait::all(&[0, 1], VICTIM, Until::Never))),
+    plain("poll-end", &[ENDED], Wait(Wait::any(&[0], VICTIM, Until::Now))),
     plain("any-poll-timer-in-vain", &[TIMER, AUTO], any(&[0, 1], Until::Now)),
     relieved(&[Arm(0)], plain("any-blocked-timer", &[TIMER], any(&[0], Until::Never))),
     relieved(&[Arm(1)], plain("any-blocked-timer-at-two", &[AUTO, TIMER], any(&[0, 1], Until::Never))),
@@ -475,6 +485,7 @@ impl Scenario {
             Some(New::Mutex { .. }) => vec![ReadMutex(0), Kill(0, VICTIM), poll],
             Some(New::Event { .. }) => vec![ReadEvent(0), Set(0), Pulse(0), poll],
             Some(New::Timer { .. }) => vec![ReadTimer(0), Arm(0), Disarm(0), poll],
+            Some(New::End { .. }) => vec![ReadEnd(0), Report(0), poll],
         }
     }
 
@@ -497,6 +508,7 @@ impl Scenario {
                 New::Event { .. } => {
                     operations.extend([ReadEvent(object), Set(object), poll(object), Pulse(object), Reset(object)]);
                 }
+                New::End { .. } => operations.extend([Report(object), ReadEnd(object), poll(object)]),
                 New::Timer { .. } => {
                     operations.extend([
                         ReadTimer(object),
@@ -526,6 +538,8 @@ impl Scenario {
                 }
                 New::Event { .. } => operations.push(Set(object)),
                 New::Timer { .. } => operations.push(Arm(object)),
+                // Nobody waits for those that do not come.
+                New::End { .. } => {}
             }
         }
         operations

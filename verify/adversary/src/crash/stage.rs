@@ -119,6 +119,11 @@ impl Stage {
         self.bytes.restore(&self.empty);
         self.board.forget_queue();
         let waiter = self.arena.waiter();
+        if scenario.objects.iter().any(|new| matches!(new, New::End { .. })) {
+            // The first one of the arena.
+            let owner = self.arena.owner_create(&waiter).map_err(io::Error::other)?;
+            self.arena.owner_end(&waiter, owner).map_err(io::Error::other)?;
+        }
         for (number, &new) in scenario.objects.iter().enumerate() {
             let object = match scenario.founder {
                 Some(_) if number == 0 => {

@@ -90,6 +90,8 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         }
         Operation::TimerCancel(object) => core.timer_cancel(waiter, *object).into(),
         Operation::TimerRead(object) => core.timer_read(waiter, *object).map(drop).into(),
+        Operation::EndReport(object, code) => core.end_report(waiter, *object, *code).map(drop).into(),
+        Operation::EndRead(object) => core.end_read(waiter, *object).map(drop).into(),
         Operation::WaitAny(wait) => {
             core.wait_any(waiter, &wait.objects, wait.alert, wait.owner, deadline).map(drop).into()
         }
@@ -126,6 +128,7 @@ fn kind(like: New) -> Kind {
         New::Mutex { .. } => Kind::Mutex,
         New::Event { .. } => Kind::AutoEvent,
         New::Timer { .. } => Kind::SyncTimer,
+        New::End { .. } => Kind::End,
     }
 }
 
@@ -217,6 +220,9 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
                 (functions.event_create)(handle, u32::from(*manual), u32::from(*signaled), object)
             }
             Operation::Create(New::Timer { manual }) => (functions.timer_create)(handle, u32::from(*manual), object),
+            Operation::Create(New::End { owner }) => (functions.end_create)(handle, *owner, object),
+            Operation::EndReport(end, code) => (functions.end_report)(handle, end.0, *code),
+            Operation::EndRead(end) => (functions.end_read)(handle, end.0, word, other, std::ptr::null_mut()),
             Operation::TimerSet(object, clock, after_us, period_us) => {
                 let flags = match clock {
                     Clock::Monotonic => 4,
@@ -253,6 +259,7 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
                     New::Mutex { .. } => 2,
                     New::Event { .. } => 3,
                     New::Timer { .. } => 5,
+                    New::End { .. } => 7,
                 };
                 (functions.object_open_named)(handle, c_name(*name).as_ptr(), 1, kind, object)
             }
@@ -302,6 +309,8 @@ unsafe fn c_create_named(
             New::Timer { manual } => {
                 (functions.timer_create_named)(arena, name.as_ptr(), 0, manual.into(), object, existed)
             }
+            // C has no names for ends.
+            New::End { .. } => (functions.object_open_named)(arena, name.as_ptr(), 0, 7, object),
         }
     }
 }

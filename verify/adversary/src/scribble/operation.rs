@@ -2,6 +2,7 @@
 //! The operations of victims: every operation of the core, with valid and invalid arguments.
 
 use fastrand::Rng;
+use ntux_sync::spec::OWNERS;
 use ntux_sync::{Clock, New, Object, WAIT_MAX};
 
 /// One call.
@@ -32,6 +33,8 @@ pub enum Operation {
     TimerSet(Object, Clock, u32, u32),
     TimerCancel(Object),
     TimerRead(Object),
+    EndReport(Object, u32),
+    EndRead(Object),
     WaitAny(Wait),
     WaitAll(Wait),
     QueueCreate,
@@ -62,7 +65,7 @@ pub struct Wait {
 }
 
 /// The names of the operations, in their order.
-pub const NAMES: [&str; 33] = [
+pub const NAMES: [&str; 35] = [
     "create",
     "create_descriptor",
     "close",
@@ -96,6 +99,8 @@ pub const NAMES: [&str; 33] = [
     "post",
     "collect",
     "cancel",
+    "end_report",
+    "end_read",
 ];
 
 /// What an operation can come to.
@@ -173,6 +178,8 @@ impl Operation {
             Operation::Post(_) => 30,
             Operation::Collect(..) => 31,
             Operation::Cancel(_) => 32,
+            Operation::EndReport(..) => 33,
+            Operation::EndRead(_) => 34,
         }
     }
 
@@ -184,7 +191,7 @@ impl Operation {
     /// Any operation, mostly on one of `known`.
     pub fn random(rng: &mut Rng, known: &[Object]) -> Operation {
         let object = object(rng, known);
-        match rng.u32(0..76) {
+        match rng.u32(0..79) {
             0..4 => Operation::Create(new(rng)),
             4 => Operation::CreateDescriptor(new(rng)),
             5 => Operation::Close(object),
@@ -217,6 +224,8 @@ impl Operation {
             61..67 => Operation::Detach(queue(rng), rng.bool(), wait(rng, known)),
             67..70 => Operation::Post(queue(rng)),
             70..75 => Operation::Collect(queue(rng), rng.u32(0..3) * rng.u32(0..500)),
+            75 => Operation::EndReport(object, number(rng)),
+            76..78 => Operation::EndRead(object),
             _ => Operation::Cancel(u64::from(rng.u32(0..8)) << 8 | u64::from(rng.u32(0..200)) << 24),
         }
     }
@@ -269,7 +278,8 @@ fn clock(rng: &mut Rng) -> Clock {
 }
 
 fn new(rng: &mut Rng) -> New {
-    match rng.u32(0..5) {
+    match rng.u32(0..6) {
+        5 => New::End { owner: OWNERS + rng.u32(0..3) },
         0 => New::Semaphore { count: rng.u32(0..3), max: number(rng) },
         1 => New::Mutex { owner: 0, count: 0 },
         2 => New::Mutex { owner: owner(rng), count: number(rng) },

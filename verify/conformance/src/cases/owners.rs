@@ -6,7 +6,9 @@ use std::thread;
 use crate::blocked::{block, block_at_queue};
 use crate::case::{Case, case};
 use crate::check::{self, abandoned_at, at};
-use crate::face::{Deadline, Delivered, EINVAL, ETIMEDOUT, Face, Object, Registered, Satisfied, all, any};
+use crate::face::{
+    Deadline, Delivered, EALREADY, EBADF, EINVAL, ETIMEDOUT, Face, Object, Registered, Satisfied, all, any,
+};
 use crate::process::Child;
 
 pub(super) const CASES: &[Case] = &[
@@ -22,6 +24,12 @@ pub(super) const CASES: &[Case] = &[
     case!(Holds, who_sleeps_is_told_that_an_owner_was_ended, "S-1303"),
     case!(Holds, an_owner_is_ended_by_those_whose_it_is, "S-1303"),
     case!(Holds, other_ids_do_not_end, "S-1304"),
+    case!(Holds, an_end_is_signaled_once_its_owner_has_ended, "S-1305"),
+    case!(Holds, who_sleeps_for_the_end_of_a_process_that_is_killed_is_told, "S-1305"),
+    case!(Holds, an_end_is_one_object_of_a_wait_for_all, "S-1305"),
+    case!(Holds, an_end_is_delivered, "S-1305"),
+    case!(Holds, an_end_has_the_code_that_was_reported_last, "S-1306"),
+    case!(Holds, an_end_is_of_an_owner_of_the_arena, "S-1306"),
 ];
 
 const ABANDONED: Satisfied = Satisfied { index: 0, abandoned: true };
@@ -220,4 +228,98 @@ fn other_ids_do_not_end(face: &dyn Face) {
     // Once somebody has looked, it is abandoned for all.
     check::abandoned(face, mutexes[1]);
     assert_eq!(face.wait(&any(&mutexes[1..]).owner(7)), abandoned_at(0));
+}
+
+fn an_end_is_signaled_once_its_owner_has_ended(face: &dyn Face) {
+    let end = thread::scope(|scope| {
+        let ends = || {
+            let end = face.end_create(mine(face)).unwrap();
+            assert_eq!(face.wait(&any(&[end])), Err(ETIMEDOUT));
+            end
+        };
+        scope.spawn(ends).join().unwrap()
+    });
+    for owner in [7, created(face)] {
+        assert_eq!(face.wait(&any(&[end]).owner(owner)), at(0));
+        assert_eq!(face.wait(&any(&[end, end]).owner(owner).forever()), at(0));
+    }
+    // Also if it has ended before.
+    let owner = created(face);
+    assert_eq!(face.owner_end(owner), Ok(()));
+    assert_eq!(face.wait(&any(&[face.end_create(owner).unwrap()])), at(0));
+}
+
+fn who_sleeps_for_the_end_of_a_process_that_is_killed_is_told(face: &dyn Face) {
+    let (ready, never) = (face.semaphore_create(0, 1).unwrap(), face.event_create(0, 0).unwrap());
+    let owner_of: [fn(&dyn Face) -> u32; 2] = [mine, created];
+    for owner_of in owner_of {
+        let numbers = face.semaphore_create(0, u32::MAX).unwrap();
+        let child = Child::start(face, |face| {
+            // Its number, for the parent.
+            assert!(
+                face.semaphore_release(numbers, owner_of(face)).is_ok() && face.semaphore_release(ready, 1).is_ok()
+            );
+            face.wait(&any(&[never]).forever())
+        });
+        assert_eq!(face.wait(&any(&[ready]).forever()), at(0));
+        let end = face.end_create(face.semaphore_read(numbers).unwrap().count).unwrap();
+        thread::scope(|scope| {
+            let waits = [any(&[end]).forever(), any(&[never, end]).forever()].map(|wait| block(scope, face, wait));
+            child.kill(face);
+            let [one, other] = waits;
+            assert_eq!((one.result(), other.result()), (at(0), at(1)));
+        });
+        assert_eq!(face.end_read(end).map(|(_, ended, code)| (ended, code)), Ok((true, None)));
+    }
+}
+
+fn an_end_is_one_object_of_a_wait_for_all(face: &dyn Face) {
+    let (owner, event) = (created(face), face.event_create(0, 0).unwrap());
+    let end = face.end_create(owner).unwrap();
+    thread::scope(|scope| {
+        let wait = block(scope, face, all(&[end, event]).forever());
+        assert_eq!(face.owner_end(owner), Ok(()));
+        wait.still_sleeps();
+        assert_eq!(face.event_set(event), Ok(0));
+        assert_eq!(wait.result(), at(0));
+    });
+}
+
+fn an_end_is_delivered(face: &dyn Face) {
+    let (owner, queue) = (created(face), face.queue_create().unwrap());
+    let end = face.end_create(owner).unwrap();
+    let wait = face.queue_wait(queue, &any(&[end]), 6).expect("a legal wait");
+    let Registered::Waits(registration) = wait else { panic!("it waits, and not {wait:?}") };
+    let satisfied = Satisfied { index: 0, abandoned: false };
+    thread::scope(|scope| {
+        let gets = block_at_queue(scope, face, queue);
+        assert_eq!(face.owner_end(owner), Ok(()));
+        assert_eq!(gets.result(), Ok(Delivered { registration: Some(registration), key: 6, satisfied }));
+    });
+}
+
+fn an_end_has_the_code_that_was_reported_last(face: &dyn Face) {
+    let owner = created(face);
+    let (end, other) = (face.end_create(owner).unwrap(), face.end_create(owner).unwrap());
+    assert_eq!(face.end_read(end), Ok((owner, false, None)));
+    assert_eq!((face.end_report(end, 3), face.end_report(end, u32::MAX)), (Ok(()), Ok(())));
+    assert_eq!(face.end_read(end), Ok((owner, false, Some(u32::MAX))));
+    assert_eq!(face.owner_end(owner), Ok(()));
+    assert_eq!(face.end_read(end), Ok((owner, true, Some(u32::MAX))));
+    assert_eq!(face.end_report(end, 4), Err(EALREADY));
+    assert_eq!(face.end_read(end), Ok((owner, true, Some(u32::MAX))));
+    assert_eq!(face.end_read(other), Ok((owner, true, None)));
+}
+
+fn an_end_is_of_an_owner_of_the_arena(face: &dyn Face) {
+    for nobody in [0, 7, 1 << 31 | 0x7fff] {
+        assert_eq!(face.end_create(nobody), Err(EINVAL), "{nobody:#x}");
+    }
+    let (end, event) = (face.end_create(created(face)).unwrap(), face.event_create(1, 1).unwrap());
+    assert_eq!(face.event_set(end), Err(EINVAL));
+    assert_eq!(face.end_report(event, 1), Err(EINVAL));
+    assert_eq!(face.end_read(event), Err(EINVAL));
+    assert_eq!(face.close(end), Ok(()));
+    assert_eq!(face.end_report(end, 1), Err(EBADF));
+    assert_eq!(face.end_read(end), Err(EBADF));
 }

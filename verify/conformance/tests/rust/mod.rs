@@ -289,6 +289,21 @@ impl Face for Rust {
         self.arena.end_owner(owner).map_err(errno)
     }
 
+    fn end_create(&self, owner: u32) -> Outcome<Object> {
+        ntux::End::of(&self.arena, owner).map(|end| Object(end.keep().get())).map_err(errno)
+    }
+
+    fn end_report(&self, end: Object, code: u32) -> Outcome<()> {
+        let in_time =
+            ntux::End::from_object(&self.arena, named(end)?).and_then(|end| end.report(code)).map_err(errno)?;
+        if in_time { Ok(()) } else { Err(face::EALREADY) }
+    }
+
+    fn end_read(&self, end: Object) -> Outcome<(u32, bool, Option<u32>)> {
+        let end = ntux::End::from_object(&self.arena, named(end)?).and_then(|end| end.read()).map_err(errno)?;
+        Ok((end.owner, end.ended, end.code))
+    }
+
     fn close(&self, object: Object) -> Outcome<()> {
         self.arena.close(named(object)?).map_err(errno)
     }

@@ -3,7 +3,10 @@
 
 use ntux_sync::spec::{OWNERS, Value};
 
-use crate::program::{Call, Program, all, any, auto, end_owner, kill, mutex, pass, read, set, unlock};
+use crate::program::{
+    Call, Program, all, any, auto, call_off, close, collect, create_end, detached, end, end_owner, kill, mutex, pass,
+    read, report, set, unlock,
+};
 
 /// Longer than a thread sleeps before it asks whether an owner lives.
 const LONG: u64 = 2_000_000;
@@ -73,4 +76,48 @@ pub(super) fn deaths() -> Vec<Program> {
         ends("stranger", &[mutex(7, 1)], &[&[unlock(0, 7)], &[take(0, 1).timed()]]),
     ];
     programs
+}
+
+/// Who waits for the end of an owner.
+pub(super) fn ends() -> Vec<Program> {
+    let of = end(id(0));
+    let program = |name: &str, objects: &[_], threads: &[&[Call]]| {
+        Program::new(&format!("end-{name}"), objects, threads).with_owners()
+    };
+    let told = |name: &str, objects: &[_], threads: &[&[Call]]| program(name, objects, threads).with_owners_told();
+    let two = [of.clone(), of.clone()];
+    vec![
+        told("told-death", &two[..1], &[&[report(0, 5)], &[any(&[0]), read(0, &of)], &[pass(LONG)]]).mortal(0),
+        told("told-end", &two[..1], &[&[report(0, 5), end_owner(id(0))], &[any(&[0]), read(0, &of)], &[pass(LONG)]]),
+        told("told-two", &two[..1], &[&[pass(LONG), end_owner(id(0))], &[any(&[0])], &[any(&[0]).by(2)]]),
+        told("told-all", &[auto(true), of.clone()], &[&[pass(LONG), end_owner(id(0))], &[all(&[0, 1])]]),
+        program("polled", &two[..1], &[&[report(0, 5)], &[any(&[0]).polled(), read(0, &of), any(&[0]).polled()]])
+            .mortal(0),
+        program(
+            "reported",
+            &two[..1],
+            &[&[end_owner(id(0))], &[report(0, 5), read(0, &of)], &[any(&[0]), read(0, &of)]],
+        ),
+        program("waited", &two[..1], &[&[report(0, 5)], &[any(&[0]), any(&[0])], &[any(&[0]).by(2)]]).mortal(0),
+        program("any", &[auto(false), of.clone()], &[&[report(1, 5)], &[any(&[0, 1])], &[set(0)]]).mortal(0),
+        program("all", &[auto(false), of.clone()], &[&[report(1, 5)], &[all(&[0, 1])], &[set(0)]]).mortal(0),
+        program("all-two", &two, &[&[report(1, 5)], &[all(&[0, 1])]]).mortal(0),
+        program("all-and-any", &two[..1], &[&[end_owner(id(0))], &[all(&[0])], &[any(&[0]).by(2)]]),
+        program("alert", &[auto(false), of.clone()], &[&[report(1, 5)], &[any(&[0]).alert(1)], &[set(0)]]).mortal(0),
+        program("with-mutex", &[mutex(id(0), 1), of.clone()], &[&[give(0, 0)], &[all(&[0, 1]).by(id(1))]]).mortal(0),
+        program("timed", &two[..1], &[&[report(0, 5)], &[any(&[0]).timed()], &[pass(LONG)]]).mortal(0),
+        program("closed", &two[..1], &[&[end_owner(id(0))], &[any(&[0]).timed()], &[close(0)]]),
+        program("unmarked", &two[..1], &[&[report(0, 5)], &[any(&[0])]]).mortal(0).without_wills(),
+        program("process", &two[..1], &[&[report(0, 5)], &[any(&[0])]]).mortal_process(0),
+        Program { room: 1, ..program("created", &[], &[&[end_owner(id(0))], &[create_end(id(0)), any(&[0])]]) },
+        program("stirred", &two[..1], &[&[end_owner(id(0))], &[any(&[0])], &[any(&[0]).by(2)]]).mortal(1),
+        Program {
+            detached: 1,
+            ..program("detached", &two[..1], &[&[end_owner(id(0))], &[detached(0, any(&[0])), collect()]])
+        },
+        Program {
+            detached: 1,
+            ..program("called-off", &two[..1], &[&[end_owner(id(0))], &[detached(0, any(&[0])), call_off(0)]])
+        },
+    ]
 }

@@ -6,9 +6,9 @@ use ntux_sync::spec::{BY_NAME, Id, NO_OBJECT, Name, OWNERS, ThreadId, Value};
 
 use crate::program::{
     Call, Program, abandoned, adopt, all, any, arm, armed, auto, call_off, cancel, close, collect, collect_now,
-    create_auto, create_mutex, create_named, create_sem, detached, end_owner, hold, kill, manual, manual_armed,
-    manual_timer, mutex, open, pass, permanent, post, pulse, read, rel, release, reset, sem, set, temporary, timer,
-    unlock,
+    create_auto, create_mutex, create_named, create_sem, detached, end, end_owner, hold, kill, manual, manual_armed,
+    manual_timer, mutex, open, pass, permanent, post, pulse, read, rel, release, report, reset, sem, set, temporary,
+    timer, unlock,
 };
 use crate::random::Random;
 use crate::subject::ArenaSubject;
@@ -125,12 +125,14 @@ impl Draft {
         Self { detaches, ..self }
     }
 
-    /// Every other object is a mutex then, which the first thread may own.
+    /// Every other object is a mutex then, which the first thread may own; of the others some are its end.
     fn owning(mut self, owned: bool) -> Self {
         if owned {
             let mutex = |random: &mut Random| if random.one_in(2) { mutex(OWNERS, 1) } else { mutex(0, 0) };
             let random = &mut self.random;
             self.objects.iter_mut().step_by(2).for_each(|object| *object = mutex(random));
+            let others = self.objects.iter_mut().skip(1).step_by(2).filter(|_| random.one_in(3));
+            others.for_each(|object| *object = end(OWNERS));
         }
         Self { owned, ..self }
     }
@@ -271,6 +273,7 @@ impl Draft {
                 1..=4 => pass(MOMENT * (1 + self.random.below(3) as u64)),
                 _ => arm(object, MOMENT * (1 + self.random.below(5) as u64), MOMENT * self.random.below(3) as u64),
             },
+            Value::End(_) => report(object, self.random.below(3) as u32),
             Value::Event(_) => match self.random.below(6) {
                 0 => reset(object),
                 1 | 2 => pulse(object),

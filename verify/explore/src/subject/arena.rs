@@ -375,6 +375,8 @@ pub fn create(arena: &Arena, waiter: &Waiter, value: &Value) -> Result<Object, E
             }
             Ok(object)
         }
+        // (Its owner may have its id later.)
+        Value::End(ref end) => arena.create_new(waiter, New::End { owner: end.owner }),
         Value::Mutex(ref mutex) if mutex.abandoned => {
             let object = arena.mutex_create(waiter, 1, 1)?;
             arena.mutex_kill(waiter, object, 1)?;
@@ -401,6 +403,7 @@ fn kind(value: &Value) -> Kind {
         Value::Mutex(_) => Kind::Mutex,
         Value::Event(_) => Kind::AutoEvent,
         Value::Timer(_) => Kind::SyncTimer,
+        Value::End(_) => Kind::End,
     }
 }
 
@@ -410,6 +413,7 @@ fn new(value: &Value) -> New {
         Value::Mutex(ref mutex) => New::Mutex { owner: mutex.owner, count: mutex.count },
         Value::Event(ref event) => New::Event { manual: event.manual, signaled: event.signaled },
         Value::Timer(ref timer) => New::Timer { manual: timer.manual },
+        Value::End(ref end) => New::End { owner: end.owner },
     }
 }
 
@@ -458,6 +462,10 @@ pub fn perform(
         Operation::TimerRead { object } => arena
             .timer_read(waiter, handle(object))
             .map(|timer| Answer::Timer(timer.signaled, timer.due.map(|due| due.at_ns))),
+        Operation::EndReport { object, code } => {
+            arena.end_report(waiter, handle(object), code).map(|in_time| Answer::Signaled(!in_time))
+        }
+        Operation::EndRead { object } => arena.end_read(waiter, handle(object)).map(Answer::End),
         Operation::EndOwner { owner } => arena.owner_end(waiter, owner).map(|()| Answer::Done),
         Operation::Pass { time } => {
             explore::pass(time);
@@ -473,7 +481,8 @@ pub fn perform(
         Operation::SemaphoreCreate { .. }
         | Operation::MutexCreate { .. }
         | Operation::EventCreate { .. }
-        | Operation::TimerCreate { .. } => {
+        | Operation::TimerCreate { .. }
+        | Operation::EndCreate { .. } => {
             unreachable!("programs create their objects before they begin")
         }
         Operation::CreateNamed { .. } | Operation::OpenNamed { .. } => unreachable!("see `by_name`"),
