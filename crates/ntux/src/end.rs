@@ -10,7 +10,7 @@ use crate::{Arena, EndState, Object, Result, Wait};
 /// The end of an owner: signaled once it has ended, to threads of all processes that wait for it, and from then on.
 ///
 /// Nobody has to say so: an owner that is a thread ends also if it panics or is killed, and one that a process has created ends with that.
-/// Who waits finds out, as it does for mutexes ([`Arena::owner_of_this_thread`]).
+/// A thread that waits finds out, as it does for mutexes ([`Arena::owner_of_this_thread`]).
 ///
 /// ```
 /// use std::thread;

@@ -179,7 +179,7 @@ pub enum Bug {
     OneTold,
     /// I-end-2: a thread that sleeps for the end of an owner does not ask whether it has come.
     EndUnasked,
-    /// Who signals the end of an owner serves one of those who wait.
+    /// A thread that signals the end of an owner serves one of those that wait.
     EndToOne,
     /// I-end-1: who has found an owner ended kills whichever owns the mutex by then.
     KillsHeir,

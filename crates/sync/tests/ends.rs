@@ -149,7 +149,7 @@ fn killed(arena: &Arena, owner: fn(&Arena, &Waiter) -> u32) -> Object {
     assert_eq!(unsafe { libc::read(reads, number.as_mut_ptr().cast(), 8) }, 8);
     let end = Object(u64::from_ne_bytes(number));
     arena.hold(end).unwrap();
-    // SAFETY: as above. Whoever reaps the child does not matter here.
+    // SAFETY: as above.
     unsafe {
         libc::write(go, byte.as_ptr().cast(), 1);
         pipes.as_flattened().iter().for_each(|&fd| assert_eq!(libc::close(fd), 0));

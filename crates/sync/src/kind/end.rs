@@ -8,7 +8,7 @@
 //! level   bit 0: the owner has ended     bit 1: a code was reported
 //! beside  63   0   32 31   owner   0     the same as long as the object lives
 //! ```
-//! Who has found that the owner has ended signals it ([`crate::protocol::owner`]).
+//! A thread that has found that the owner has ended signals it ([`crate::protocol::owner`]).
 
 use ntux_platform::atomic::Word64;
 

@@ -78,7 +78,7 @@ pub(super) fn deaths() -> Vec<Program> {
     programs
 }
 
-/// Who waits for the end of an owner.
+/// Threads that wait for the end of an owner.
 pub(super) fn ends() -> Vec<Program> {
     let of = end(id(0));
     let program = |name: &str, objects: &[_], threads: &[&[Call]]| {
