@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Mutexes whose owners return, are killed, or are ended: who waits is told, and nobody else does anything.
+/* Mutexes whose owners return, are killed, or are ended, and the ends of these: who waits is told, and nobody else does anything.
  * With -DPLANTED one owner goes on, which must be noticed. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
@@ -113,6 +113,58 @@ static void requests(void)
     IS(-EINVAL, ntux_owner_end(arena, 0));
 }
 
+static void *reports(void *end)
+{
+    IS(0, ntux_end_create(arena, mine(), end));
+    IS(-ETIMEDOUT, lock(*(ntux_object *)end, 7, 0));
+    IS(0, ntux_end_report(arena, *(ntux_object *)end, 1));
+    IS(0, ntux_end_report(arena, *(ntux_object *)end, 2));
+    return NULL;
+}
+
+static void ends(void)
+{
+    pthread_t thread;
+    ntux_object end, both[2];
+    uint32_t owner, of, ended = 7, code = 7, index;
+
+    IS(0, pthread_create(&thread, NULL, reports, &end));
+    IS(0, pthread_join(thread, NULL));
+    IS(NTUX_KIND_END, ntux_object_kind(arena, end));
+    IS(0, lock(end, 7, NTUX_NEVER));
+    IS(0, lock(end, mine(), NTUX_NEVER));
+    IS(0, ntux_end_read(arena, end, NULL, &ended, &code));
+    IS(1, ended);
+    IS(2, code);
+    IS(-EALREADY, ntux_end_report(arena, end, 3));
+    IS(0, ntux_object_release(arena, end));
+
+    IS(0, ntux_owner_create(arena, &owner));
+    IS(0, ntux_end_create(arena, owner, &end));
+    IS(0, ntux_end_read(arena, end, &of, &ended, &code));
+    IS(owner, of);
+    IS(0, ended);
+    IS(0, code);
+    both[0] = mutex;
+    both[1] = end;
+    IS(-ETIMEDOUT, ntux_wait_all(arena, both, 2, 0, 7, 0, 0, NULL));
+    IS(0, ntux_owner_end(arena, owner));
+    IS(0, ntux_wait_all(arena, both, 2, 0, 7, 0, NTUX_NEVER, NULL));
+    IS(0, ntux_wait_any(arena, &both[1], 1, 0, 7, 0, NTUX_NEVER, &index));
+    IS(0, ntux_mutex_unlock(arena, mutex, 7, NULL));
+    IS(-EOWNERDEAD, ntux_end_read(arena, end, NULL, &ended, NULL));
+    IS(1, ended);
+    IS(0, ntux_object_release(arena, end));
+
+    IS(-ESRCH, ntux_end_create(arena, 0, &end));
+    IS(-ESRCH, ntux_end_create(arena, 7, &end));
+    IS(-EFAULT, ntux_end_create(arena, owner, NULL));
+    IS(-EFAULT, ntux_end_report(NULL, end, 1));
+    IS(-EPROTOTYPE, ntux_end_report(arena, mutex, 1));
+    IS(-EPROTOTYPE, ntux_end_read(arena, mutex, NULL, NULL, NULL));
+    IS(-EBADF, ntux_end_read(arena, end, NULL, NULL, NULL));
+}
+
 static void refusals(void)
 {
     uint32_t owner;
@@ -134,6 +186,7 @@ int main(void)
     IS(0, ntux_mutex_create(arena, 0, 0, &other));
     threads();
     processes();
+    ends();
     refusals();
     requests();
     for (i = 0; i < 4 && ntux_owner_create(arena, &owner) == 0; i++)

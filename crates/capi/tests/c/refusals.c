@@ -297,7 +297,7 @@ static void names(void)
     IS(-EINVAL, ntux_object_open_named(arena, longest, NTUX_IGNORE_CASE, NTUX_KIND_MUTEX, &made));
     IS(-EINVAL, ntux_object_open_named(arena, "a", UINT32_MAX, NTUX_KIND_MUTEX, &made));
     IS(-EINVAL, ntux_object_open_named(arena, "a", 0, 0, &made));
-    IS(-EINVAL, ntux_object_open_named(arena, "a", 0, 7, &made));
+    IS(-EINVAL, ntux_object_open_named(arena, "a", 0, 8, &made));
 }
 
 typedef int wait_call(const ntux_arena *, const ntux_object *, uint32_t, ntux_object, uint32_t, uint32_t, uint64_t,
