@@ -523,6 +523,9 @@ impl Scenario {
         if self.operation == PlantedLock {
             operations.push(PlantedLock);
         }
+        // What signals the last of several ends may leave a trail at the others, for a wait for all that is stopped.
+        let ends = (0..).zip(self.objects).filter(|(_, new)| matches!(new, New::End { .. }));
+        operations.extend(ends.map(|(object, _)| ReadEnd(object)));
         operations
     }
 

@@ -102,6 +102,15 @@ pub(super) fn ends() -> Vec<Program> {
         program("any", &[auto(false), of.clone()], &[&[report(1, 5)], &[any(&[0, 1])], &[set(0)]]).mortal(0),
         program("all", &[auto(false), of.clone()], &[&[report(1, 5)], &[all(&[0, 1])], &[set(0)]]).mortal(0),
         program("all-two", &two, &[&[report(1, 5)], &[all(&[0, 1])]]).mortal(0),
+        program(
+            "all-two-used",
+            &two,
+            &[
+                &[end_owner(id(0))],
+                &[all(&[0, 1])],
+                &[report(0, 1), read(0, &of), any(&[0]).polled(), report(1, 1), read(1, &of), any(&[1]).polled()],
+            ],
+        ),
         program("all-and-any", &two[..1], &[&[end_owner(id(0))], &[all(&[0])], &[any(&[0]).by(2)]]),
         program("alert", &[auto(false), of.clone()], &[&[report(1, 5)], &[any(&[0]).alert(1)], &[set(0)]]).mortal(0),
         program("with-mutex", &[mutex(id(0), 1), of.clone()], &[&[give(0, 0)], &[all(&[0, 1]).by(id(1))]]).mortal(0),
