@@ -10,6 +10,7 @@ const RARE: &[(&str, &str, &str, u64)] = &[
     ("chunks::seal: let place", "load: relaxed", "k-three", 400),
     ("chunks::transfers", "load: relaxed", "k-two", 400),
     ("creators::creator_of: let before", "wide load: relaxed", "y-look", 100),
+    ("holds::holds_and_meta", "load: relaxed", "hold-killed", 200),
     ("semaphore::max", "load: relaxed", "o-release", 50),
     ("signal::read", "load: relaxed", "o-read", 20),
     ("wait_set::entry", "load: relaxed", "a-set-2w", 300),
@@ -183,6 +184,11 @@ const UNSEEN: &[(&str, &str, &str)] = &[
         "holds::exchange_holds",
         "exchange: release",
         "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
+    ),
+    (
+        "life::end",
+        "exchange: acquire",
+        "O-end: what an owner has written before it ended is seen by who gets its mutexes after a look at its life; no program writes anything",
     ),
     (
         "holds::holds_and_meta",
