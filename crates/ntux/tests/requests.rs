@@ -120,7 +120,7 @@ impl Program {
         said.next().expect("a program says something")
     }
 
-    fn is_killed(self) {}
+    fn killed(self) {}
 }
 
 impl Drop for Program {
@@ -140,13 +140,13 @@ fn boost_interprocess_65_a_named_mutex_outlives_who_died_with_it() {
     assert_eq!(programs.start("tries").said(), "TimedOut");
     let mut second = programs.start("acquires");
     std::thread::sleep(Duration::from_millis(20));
-    first.is_killed();
+    first.killed();
     assert_eq!(second.said(), "after a death");
     let mut third = programs.start("tries");
     assert_eq!(third.said(), "TimedOut");
-    second.is_killed();
+    second.killed();
     assert_eq!(programs.start("tries").said(), "after a death");
-    third.is_killed();
+    third.killed();
 }
 
 /// raw_sync-rs #17: a lock in shared memory whose holder has died cannot be had any more, and nobody can tell. Here a poll gets it.
@@ -157,9 +157,9 @@ fn raw_sync_17_a_lock_whose_holder_died_can_be_had() {
     for round in 0..3 {
         let mut holder = programs.start("tries");
         assert_eq!(holder.said(), if round == 0 { "acquired" } else { "after a death" });
-        holder.is_killed();
+        holder.killed();
     }
-    witness.is_killed();
+    witness.killed();
 }
 
 /// dotnet/coreclr #1237: named events, and waits for several named objects, which .NET has on Windows only.
@@ -178,10 +178,10 @@ fn coreclr_1237_a_named_event_wakes_another_process() {
     assert_eq!(any.said(), "Ok(2)");
     let mut any = programs.start("waits for one of three");
     assert_eq!(any.said(), "waits");
-    has_it.is_killed();
+    has_it.killed();
     assert_eq!(any.said(), "Ok(0)", "the mutex of who was killed");
     for program in [waits, any] {
-        program.is_killed();
+        program.killed();
     }
 }
 
@@ -191,6 +191,6 @@ fn a_name_ends_with_the_last_process_that_has_it() {
     let programs = Programs::new("names");
     let mut first = programs.start("waits for the event");
     assert_eq!(first.said(), "existed: false");
-    first.is_killed();
+    first.killed();
     assert_eq!(programs.start("sets the event").said(), "existed: false, was set: false");
 }

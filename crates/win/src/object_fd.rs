@@ -5,7 +5,7 @@
 //! A descriptor waits for its object as a thread does ([`ntux::ObjectFd`]): it is readable once the object was acquired for it. It keeps the
 //! record, so handles may be closed meanwhile.
 //!
-//! A mutex is refused, because it belongs to a thread; a timer, because only a thread that waits can tell whether it is due.
+//! A mutex is refused, because it belongs to a thread.
 //!
 //! # Death
 //! The threads of a process die together. A forked child has no part in its parent's.
@@ -44,7 +44,7 @@ static OPEN: PerProcess<HashMap<RawFd, Open>> = PerProcess::new();
 pub extern "C" fn ntw_FdOfHandle(handle: Handle) -> RawFd {
     call(NONE, || {
         let found = wait::waitable(handle)?;
-        if matches!(found.kind, Kind::Mutex | Kind::Timer | Kind::Descriptor) {
+        if matches!(found.kind, Kind::Mutex | Kind::Descriptor) {
             return Err(CALL_NOT_IMPLEMENTED);
         }
         let target = found.entry.target();

@@ -276,7 +276,7 @@ impl Target {
             unsafe {
                 match record.kind() {
                     Some(Kind::Timer) => {
-                        drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Timer>(payload)))
+                        let _ = kept::take_back(core::ptr::with_exposed_provenance_mut::<Timer>(payload));
                     }
                     Some(Kind::Process) => {
                         drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Arc<Other>>(payload)))

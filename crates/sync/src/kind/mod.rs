@@ -166,11 +166,15 @@ impl Kind {
     /// The kind that a slot has or had last. Rubbish reads as some kind: the results are then wrong, but defined.
     #[inline(always)]
     pub(crate) fn of(meta: Meta) -> Kind {
-        match (meta.is_timed(), meta.kind() & 0x3) {
-            (false, _) => Kind::of_untimed(meta),
-            (true, 0) => Kind::SyncTimer,
-            (true, 1) => Kind::ManualTimer,
-            (true, _) => Kind::End,
+        if meta.is_timed() { Kind::of_timed(meta) } else { Kind::of_untimed(meta) }
+    }
+
+    #[cold]
+    fn of_timed(meta: Meta) -> Kind {
+        match meta.kind() & 0x3 {
+            0 => Kind::SyncTimer,
+            1 => Kind::ManualTimer,
+            _ => Kind::End,
         }
     }
 

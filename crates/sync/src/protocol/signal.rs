@@ -163,13 +163,22 @@ fn at_rest<'a>(arena: &'a Arena, waiter: &Waiter, object: Object) -> Result<(&'a
     let slot = arena.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
     while waiter.budget.round() {
         let seen = slot.load();
-        let kind = slot.kind_if_live(object).filter(|kind| !kind.is_timer()).ok_or_else(|| missing(arena, object))?;
+        let kind = match slot.kind_if_live_untimed(object) {
+            Some(kind) => kind,
+            None => of_end(arena, slot, object)?,
+        };
         if !seen.is_claimed() {
             return Ok((slot, kind, seen));
         }
         help(arena, waiter, object.index(), seen)?;
     }
     Err(Error::Corrupt)
+}
+
+/// The kind of an end. Errors: those of [`missing`].
+#[cold]
+fn of_end(arena: &Arena, slot: &ObjectSlot, object: Object) -> Result<Kind> {
+    slot.kind_if_live(object).filter(|kind| *kind == Kind::End).ok_or_else(|| missing(arena, object))
 }
 
 /// Why there is no object of the kind that an operation is for.

@@ -337,7 +337,8 @@ static void poll_others(void)
     HANDLE port = CreateIoCompletionPort(INVALID_HANDLE_VALUE, NULL, 0, 0);
     HANDLE thread = start(end_late, NULL), mutex = CreateMutex(NULL, FALSE, NULL);
     HANDLE timer = CreateWaitableTimer(NULL, FALSE, NULL), handle = ntw_HandleFromFd(ends[0], 0), process;
-    int of_port = ntw_FdOfHandle(port), of_thread = ntw_FdOfHandle(thread), of_process, status;
+    int of_port = ntw_FdOfHandle(port), of_thread = ntw_FdOfHandle(thread), of_process, of_timer, status;
+    LARGE_INTEGER due;
     pid_t child;
 
     IS(1, is_quiet(of_port));
@@ -364,7 +365,13 @@ static void poll_others(void)
     IS(child, waitpid(child, &status, 0));
     IS(TRUE, CloseHandle(process));
     FAILS(ERROR_CALL_NOT_IMPLEMENTED, -1, ntw_FdOfHandle(mutex));
-    FAILS(ERROR_CALL_NOT_IMPLEMENTED, -1, ntw_FdOfHandle(timer));
+    of_timer = ntw_FdOfHandle(timer);
+    IS(1, is_quiet(of_timer));
+    due.QuadPart = -200000; /* 20 ms */
+    IS(TRUE, SetWaitableTimer(timer, &due, 0, NULL, NULL, FALSE));
+    IS(WAIT_OBJECT_0, acquire(of_timer));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(timer, 0));
+    IS(WAIT_TIMEOUT, ntw_CloseFdOfHandle(of_timer));
     FAILS(ERROR_CALL_NOT_IMPLEMENTED, -1, ntw_FdOfHandle(handle));
     FAILS(ERROR_CALL_NOT_IMPLEMENTED, NULL, CreateIoCompletionPort(handle, NULL, 0, 0));
     IS(TRUE, CloseHandle(mutex));

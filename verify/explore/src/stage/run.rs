@@ -262,7 +262,7 @@ impl Run {
     pub(super) fn check_sleepers(&mut self, frozen: &[ThreadId], finally: bool) {
         let sleepers = self.sleepers(frozen);
         // A frozen thread may be the one that was to tell the others.
-        let finally = finally && !(self.told && !frozen.is_empty());
+        let finally = finally && (!self.told || frozen.is_empty());
         // A frozen thread may have what they sleep for.
         if self.blocks && frozen.is_empty() && !sleepers.is_empty() {
             self.fail(format!("lost wake: threads {sleepers:?} sleep, and nobody will wake them"));
