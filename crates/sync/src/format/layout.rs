@@ -184,7 +184,7 @@ pub struct QueueSlot {
     pub rotor: Word32,
     /// 1 if a packet was taken last: a result has its turn.
     pub turn: Word32,
-    /// 1 if there was a wait for a timer, which no thread may outsleep, or for a mutex at whose owner somebody must look.
+    /// 1 if there was a wait for a timer, which no thread may outsleep, or for an end, or for a mutex at whose owner somebody must look.
     pub timed: Word32,
     /// The place of the packet that is taken next, and of the next one that is posted, counted for ever.
     pub head: Line<Word64>,

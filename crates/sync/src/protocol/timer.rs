@@ -216,7 +216,8 @@ fn tell(arena: &Arena, waiter: &Waiter, object: Object, slot: &ObjectSlot) {
     }
 }
 
-/// [`wait::conclude`] for a wait that has timers among its objects, or mutexes at whose owners it must look. An error takes the place of `joined`.
+/// [`wait::conclude`] for a wait that has timers or ends among its objects, or mutexes at whose owners it must look. An error takes the place
+/// of `joined`.
 #[cold]
 pub(super) fn conclude(
     epoch: &Epoch<'_>,
@@ -237,7 +238,7 @@ pub(super) fn conclude(
 }
 
 /// Sleeps until the wait is decided, or withdraws it when its deadline passes. Fires the timers that become due meanwhile, and kills the
-/// mutexes whose owners have ended.
+/// mutexes whose owners have ended, or signals their ends.
 fn sleep(epoch: &Epoch<'_>, request: &Request<'_>, deadline: Deadline) -> Result<Decision> {
     let &Epoch { arena, waiter, slot, .. } = epoch;
     if waiter.spin.looks() {
