@@ -23,8 +23,8 @@
 //! # Invariants
 //! * I-end-1: a mutex is killed in the name of the owner that the thread has found ended. So it is killed once, and one that has got
 //!   another owner meanwhile is left alone (I-owner-1).
-//! * I-end-2: a thread that sleeps in the queue of a mutex with an id of the arena, or in that of an end, sleeps at most [`LONGEST_NS`] between two looks at its
-//!   owner. So the end of an owner needs nobody's wake.
+//! * I-end-2: a thread that sleeps in the queue of a mutex with an id of the arena, or in that of an end, sleeps at most [`LONGEST_NS`]
+//!   between two looks at its owner. So the end of an owner needs nobody's wake.
 //! * I-end-3: who finds that a life has ended wakes all who sleep on it before it sleeps again: the kernel wakes one.
 //!
 //! # Order
