@@ -312,7 +312,7 @@ pub(crate) fn register(arena: &Arena, waiter: &Waiter, queue: Queue, wanted: Det
     let own = Own::of(arena, queue)?;
     let Detached { objects, all, owner, key } = wanted;
     let request = Request::new(objects, None, owner)?;
-    let has_timers = check(arena, &request)?;
+    let must_look = check(arena, &request)? | owner::must_look_at_any(arena, &request);
     if all && request.has_repeats() {
         return Err(Error::Invalid);
     }
@@ -320,9 +320,13 @@ pub(crate) fn register(arena: &Arena, waiter: &Waiter, queue: Queue, wanted: Det
         return Ok(Registered::Satisfied(Satisfied { index: 0, abandoned: false }));
     }
     enroll(arena, waiter)?;
+    if must_look {
+        // What a poll would find.
+        owner::came_free(arena, waiter, &request)?;
+    }
     let index = take_slot(arena, waiter)?;
     let slot = arena.waiter_slot(index).ok_or(Error::Corrupt)?;
-    let registering = Registering { own, waiter, request, has_timers, all, key, index, slot };
+    let registering = Registering { own, waiter, request, must_look, all, key, index, slot };
     let registered = registering.run();
     let Ok(Registered::Waits(registration)) = registered else {
         slot.holder.store(0);
@@ -344,7 +348,8 @@ struct Registering<'a> {
     own: Own<'a>,
     waiter: &'a Waiter,
     request: Request<'a>,
-    has_timers: bool,
+    /// It has timers or ends, or mutexes at whose owners somebody must look.
+    must_look: bool,
     all: bool,
     key: u64,
     index: u32,
@@ -359,7 +364,7 @@ enum Once {
 
 impl<'a> Registering<'a> {
     fn run(&self) -> Result<Registered> {
-        let mut queueing = Queueing::new(self.has_timers);
+        let mut queueing = Queueing::new(self.must_look);
         while self.waiter.budget.round() {
             let once = if self.all { self.all_once(&mut queueing)? } else { self.any_once(&mut queueing)? };
             match once {
@@ -421,7 +426,7 @@ impl<'a> Registering<'a> {
 
     /// The wait stands from now on, unless it is decided.
     fn detach(&self, epoch: &Epoch<'_>) -> bool {
-        if !self.has_timers && !owner::must_look_at_any(self.own.arena, &self.request) {
+        if !self.must_look {
             return epoch.detach();
         }
         // I-detach-6: who looks now finds the wait also before it stands. The will of this thread names its own word still, so the wake is
