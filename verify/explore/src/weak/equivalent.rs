@@ -18,6 +18,11 @@ const EQUIVALENT: &[Equivalent] = &[
               owner goes on: the kernel compares the life before a thread sleeps, and who polls asks the system",
     },
     Equivalent {
+        accesses: &[("end::awaited", None)],
+        why: "an end has its owner before its meta says that it lives, which whoever asks has acquired; if the slot has another object by then, the \
+              word is another one, too, and nothing is done by what was read",
+    },
+    Equivalent {
         accesses: &[("life::end", Some("exchange: acq_rel")), ("life::end", Some("exchange: release"))],
         why: "whoever ends a life reads nothing after that by which it decides; those who sleep there are woken by a call of the system, which \
               comes after the exchange, and one that is about to sleep is refused by it",
