@@ -18,7 +18,7 @@
 //! | --- | --- |
 //! | the core's timer is armed; `due`, `routine` new | [`ntw_SetWaitableTimer`] |
 //! | `due` is the next period's, or none; the call is queued, unless it is | [`Timer::look`] of the thread of the routine, when it is due |
-//! | the core's timer is cancelled; `due` none | [`ntw_CancelWaitableTimer`], after a look |
+//! | the core's timer is cancelled; `due` and `routine` none: a call that is queued is not made | [`ntw_CancelWaitableTimer`] |
 //!
 //! A thread that sleeps has set its timers before, so nobody has to wake it for another due time: one that somebody else sets calls it no
 //! more.
@@ -369,9 +369,8 @@ pub fn deadline(due: i64) -> Deadline {
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_CancelWaitableTimer(timer: Handle) -> i32 {
     call_for_bool(|| {
-        change(timer, |target, object, state| {
+        change(timer, |_, object, state| {
             arena()?.with_waiter(|core, waiter| core.timer_cancel(waiter, object)).map_err(of_object)?;
-            state.look(target);
             state.set(None, 0, None);
             Ok(())
         })
