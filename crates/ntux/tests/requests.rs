@@ -37,7 +37,10 @@ fn what_a_program_does() {
     let name = |name| Name::new(name).unwrap();
     let (lock, _) = MutexObject::create_named(&arena, name("lock"), 0, 0).unwrap();
     match role.as_str() {
-        "acquires" => says(&acquires(&arena, &lock, within(FOR_LONG))),
+        "acquires" => {
+            says("waits");
+            says(&acquires(&arena, &lock, within(FOR_LONG)));
+        }
         "tries" => says(&acquires(&arena, &lock, Deadline::NOW)),
         "waits for the event" => {
             let (event, existed) = Event::create_named(&arena, name("event"), Reset::Auto, false).unwrap();
@@ -136,9 +139,10 @@ impl Drop for Program {
 fn boost_interprocess_65_a_named_mutex_outlives_who_died_with_it() {
     let programs = Programs::new("boost");
     let mut first = programs.start("acquires");
-    assert_eq!(first.said(), "acquired");
+    assert_eq!((first.said(), first.said()), ("waits".to_owned(), "acquired".to_owned()));
     assert_eq!(programs.start("tries").said(), "TimedOut");
     let mut second = programs.start("acquires");
+    assert_eq!(second.said(), "waits");
     std::thread::sleep(Duration::from_millis(20));
     first.killed();
     assert_eq!(second.said(), "after a death");
@@ -153,7 +157,8 @@ fn boost_interprocess_65_a_named_mutex_outlives_who_died_with_it() {
 #[test]
 fn raw_sync_17_a_lock_whose_holder_died_can_be_had() {
     let programs = Programs::new("raw-sync");
-    let witness = programs.start("waits for the event");
+    let mut witness = programs.start("waits for the event");
+    assert_eq!(witness.said(), "existed: false");
     for round in 0..3 {
         let mut holder = programs.start("tries");
         assert_eq!(holder.said(), if round == 0 { "acquired" } else { "after a death" });

@@ -314,7 +314,7 @@ const EQUIVALENT: &[Equivalent] = &[
             ("packets::has_some", None),
             ("packets::head_passes", None),
             ("packets::tail_passes", None),
-            ("packets::post: let place", None),
+            ("packets::post: let place", Some("load: acquire")),
             ("packets::post: if self", None),
             ("packets::post: if cell", Some("refused exchange: relaxed")),
             ("packets::post: if cell", Some("exchange: acq_rel")),

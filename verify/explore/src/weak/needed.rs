@@ -14,6 +14,7 @@ const RARE: &[(&str, &str, &str, u64)] = &[
     ("semaphore::max", "load: relaxed", "o-release", 50),
     ("signal::read", "load: relaxed", "o-read", 20),
     ("wait_set::entry", "load: relaxed", "a-set-2w", 300),
+    ("packets::post: let place", "load: relaxed", "dead-packet-posts-2t", 40),
     ("packets::post: let (seen", "wide load: acquire", "packet-full-two", 20),
     ("packets::post: let (seen", "wide load: relaxed", "packet-full-two", 20),
     ("packets::take: if cell", "exchange: acq_rel", "packet-full-two", 20),
