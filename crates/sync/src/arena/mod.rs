@@ -72,7 +72,7 @@ impl Arena {
             return Err(Error::Os(ntux_platform::error::ENOSYS));
         }
         let layout = Layout::new(capacity).ok_or(Error::Invalid)?;
-        let fd = memory::create(name, layout.length).map_err(Error::from_io)?;
+        let fd = memory::create(name, layout.length(capacity)).map_err(Error::from_io)?;
         let mapping = Mapping::new(fd.as_fd(), size_of::<Header>()).map_err(Error::from_io)?;
         mapping.provide(0, size_of::<Header>()).map_err(Error::from_io)?;
         // SAFETY: the mapping is at least as long as the header, page-aligned, and every byte pattern is a valid
@@ -215,8 +215,8 @@ impl Arena {
     }
 
     fn owner_slot(&self, index: u32) -> Option<&OwnerSlot> {
-        // SAFETY: the layout has `owner_count` owners here, 32-byte aligned.
-        (index < self.layout.owner_count).then(|| unsafe { self.at(self.layout.owners, index) })
+        // SAFETY: the layout has so many owners here, 32-byte aligned.
+        (index < self.capacity.owners()).then(|| unsafe { self.at(self.layout.owners, index) })
     }
 
     fn provide_owner(&self, index: u32) -> bool {
@@ -225,16 +225,16 @@ impl Arena {
 
     /// The page of the life of the owner at this place. None: it has none.
     fn life_page(&self, index: u32) -> Option<&LifePage> {
-        // SAFETY: the layout has `life_count` pages here, aligned.
-        (index < self.layout.life_count).then(|| unsafe { self.at(self.layout.lives, index) })
+        // SAFETY: the layout has so many pages here, aligned.
+        (index < self.capacity.lives()).then(|| unsafe { self.at(self.layout.lives(self.capacity), index) })
     }
 
     fn provide_life_page(&self, index: u32) -> bool {
-        self.provide_alone::<LifePage>(self.layout.lives, index)
+        self.provide_alone::<LifePage>(self.layout.lives(self.capacity), index)
     }
 
     fn owner_count(&self) -> u32 {
-        self.layout.owner_count
+        self.capacity.owners()
     }
 
     /// How many queues there can be.
@@ -330,10 +330,10 @@ impl Shape {
         let capacity = read_capacity(fd)?;
         let layout = Layout::new(capacity).ok_or(Error::NotAnArena)?;
         // The length last: it is final, once the file is known to be unshrinkable.
-        if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length {
+        if !memory::cannot_fault(fd) || memory::size(fd).map_err(Error::from_io)? < layout.length(capacity) {
             return Err(Error::NotAnArena);
         }
-        let length = usize::try_from(layout.length).map_err(|_| Error::Exhausted)?;
+        let length = usize::try_from(layout.length(capacity)).map_err(|_| Error::Exhausted)?;
         Ok(Shape { file, capacity, layout, length })
     }
 }

@@ -437,8 +437,8 @@ pub fn tables(capacity: Capacity) -> Option<[Table; 14]> {
         table("names", layout.names, size_of::<NameGroup>(), layout.name_groups, NAME_GROUP_FIELDS),
         table("texts", layout.texts, size_of::<NameText>(), layout.name_groups * NAMES_GROUP as u32, TEXT_FIELDS),
         table("schedules", layout.schedules, 16, capacity.objects, SCHEDULE_FIELDS),
-        table("owners", layout.owners, size_of::<OwnerSlot>(), layout.owner_count, OWNER_FIELDS),
-        table("lives", layout.lives, PAGE, layout.life_count, LIFE_FIELDS),
+        table("owners", layout.owners, size_of::<OwnerSlot>(), capacity.owners(), OWNER_FIELDS),
+        table("lives", layout.lives(capacity), PAGE, capacity.lives(), LIFE_FIELDS),
     ])
 }
 
@@ -523,7 +523,7 @@ mod tests {
         }
         let last = tables.last().unwrap();
         let end = last.start + last.stride * u64::from(last.count);
-        assert_eq!(end.next_multiple_of(4096), Layout::new(capacity).unwrap().length);
+        assert_eq!(end.next_multiple_of(4096), Layout::new(capacity).unwrap().length(capacity));
         for table in tables {
             let fits = |field: &Field| (field.offset + field.width * field.count) as u64 <= table.stride;
             assert!(table.fields.iter().all(fits), "{}", table.name);

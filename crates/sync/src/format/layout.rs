@@ -271,10 +271,6 @@ pub struct Layout {
     pub texts: u64,
     pub schedules: u64,
     pub owners: u64,
-    pub owner_count: u32,
-    pub lives: u64,
-    pub life_count: u32,
-    pub length: u64,
 }
 
 impl Layout {
@@ -304,10 +300,6 @@ impl Layout {
         let schedules = texts + u64::from(name_groups) * (NAMES_GROUP * size_of::<NameText>()) as u64;
         let owners = (schedules + u64::from(capacity.objects) * size_of::<Word128>() as u64)
             .next_multiple_of(size_of::<OwnerSlot>() as u64);
-        let owner_count = capacity.waiters.min(OWNERS_MAX);
-        let lives = (owners + u64::from(owner_count) * size_of::<OwnerSlot>() as u64).next_multiple_of(PAGE as u64);
-        let life_count = owner_count.min(LIVES_MAX);
-        let length = lives + u64::from(life_count) * PAGE as u64;
         Some(Layout {
             peers,
             waiters,
@@ -324,10 +316,29 @@ impl Layout {
             texts,
             schedules,
             owners,
-            owner_count,
-            lives,
-            life_count,
-            length,
         })
+    }
+
+    /// Byte offset of the lives. It is asked for rarely: a process has an arena for each device that it opens, and their words are few.
+    pub fn lives(&self, capacity: Capacity) -> u64 {
+        let owners = u64::from(capacity.owners()) * size_of::<OwnerSlot>() as u64;
+        (self.owners + owners).next_multiple_of(PAGE as u64)
+    }
+
+    /// Bytes of the file.
+    pub fn length(&self, capacity: Capacity) -> u64 {
+        self.lives(capacity) + u64::from(capacity.lives()) * PAGE as u64
+    }
+}
+
+impl Capacity {
+    /// How many owners an arena knows at a time.
+    pub(crate) fn owners(self) -> u32 {
+        self.waiters.min(OWNERS_MAX)
+    }
+
+    /// How many of them have a life that the kernel marks.
+    pub(crate) fn lives(self) -> u32 {
+        self.owners().min(LIVES_MAX)
     }
 }
