@@ -124,7 +124,7 @@ extern "C" {
 void ntw_UseProcessNames(BOOL use_them);
 
 /* All processes of this user that say so with the same name of a session (NULL: "win32"). Say so before the program has an object: they are
- * in the memory of the session then. Events, mutexes and semaphores can have such names; a mutex whose owner was killed is abandoned.
+ * in the memory of the session then. Events, mutexes, semaphores and timers can have such names; a mutex whose owner was killed is abandoned.
  * Returns FALSE, and everything stays as it was:
  *
  * ERROR_ALREADY_INITIALIZED   the program has objects, or another session
