@@ -35,12 +35,13 @@ const ACCESSES: u32 = 20_000;
 /// Numbers that no thread of the system has.
 const THREAD_BASE: u32 = 1 << 29;
 
-/// The time for timers of the core, in a chunk of its own: with each deadline that passes it gets later than any due time.
+/// The time for timers of the core, in a chunk of its own: with each deadline that passes it gets later than any due time
+/// that a program sets. Tens of thousands of deadlines fit into the word.
 #[repr(align(16))]
 struct Time(Word64);
 
 static TIME: Time = Time(Word64::new(0));
-const LATER: u64 = 1 << 56;
+const LATER: u64 = 1 << 48;
 
 /// A store that has not reached the memory yet.
 #[derive(Clone, Copy, Hash)]
