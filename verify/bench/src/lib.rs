@@ -191,6 +191,7 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::all(bench, report::RUST, RustArena::open);
     scenario::definitions::poll(bench, report::RUST, RustArena::open);
     scenario::memory::run(bench.peer(report::RUST));
+    scenario::guarded::run(bench);
     scenario::named::run(bench);
     scenario::owners::run(bench);
     scenario::timers::run(bench);
@@ -209,15 +210,17 @@ fn measure_here(bench: &mut Bench, preload: Option<&OsStr>) -> Vec<Absent> {
     absent
 }
 
-/// ntux's own rows, beside the one rival that is there.
+/// ntux's own rows, beside the rivals that are there.
 #[cfg(not(linux_calls))]
 fn measure_here(bench: &mut Bench, _preload: Option<&OsStr>) -> Vec<Absent> {
     scenario::yardsticks::run(bench);
     scenario::meetings(bench, report::PARKING, Parking::open);
     scenario::all(bench, report::RUST, RustArena::open);
     scenario::definitions::poll(bench, report::RUST, RustArena::open);
+    scenario::guarded::run(bench);
     scenario::all(bench, report::C, CArena::open);
-    let absent = report::PEERS.into_iter().chain([report::DEVICE]).filter(|peer| *peer != report::PARKING);
+    let here = [report::PARKING, report::STD, report::PTHREAD];
+    let absent = report::PEERS.into_iter().chain([report::DEVICE]).filter(|peer| !here.contains(peer));
     absent.map(|peer| Absent::new(peer, "it is made of Linux's calls".to_owned(), false)).collect()
 }
 

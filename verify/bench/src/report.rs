@@ -18,6 +18,8 @@ use expectation::Expectation;
 pub(crate) const FUTEX: &str = "raw futex";
 pub(crate) const ADAPTIVE: &str = "adaptive futex";
 pub(crate) const PARKING: &str = "parking_lot";
+pub(crate) const STD: &str = "std";
+pub(crate) const PTHREAD: &str = "pthread mutex";
 pub(crate) const EVENTFD: &str = "eventfd";
 pub(crate) const WAITV: &str = "futex_waitv";
 pub(crate) const WAITV_COUNTED: &str = "futex_waitv counted";
@@ -38,10 +40,12 @@ pub(crate) const DEVICE: &str = "ntux device";
 /// The doors to ntux.
 pub(crate) const OURS: [&str; 3] = [RUST, C, DEVICE];
 /// Everybody else, the floor first.
-pub(crate) const PEERS: [&str; 16] = [
+pub(crate) const PEERS: [&str; 18] = [
     FUTEX,
     ADAPTIVE,
     PARKING,
+    STD,
+    PTHREAD,
     EVENTFD,
     WAITV,
     WAITV_COUNTED,

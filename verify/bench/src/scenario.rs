@@ -8,6 +8,7 @@ pub(crate) mod definitions;
 #[cfg(linux_calls)]
 pub(crate) mod foreign;
 pub(crate) mod growth;
+pub(crate) mod guarded;
 #[cfg(linux_calls)]
 pub(crate) mod held;
 #[cfg(linux_calls)]
