@@ -18,8 +18,6 @@ use expectation::Expectation;
 pub(crate) const FUTEX: &str = "raw futex";
 pub(crate) const ADAPTIVE: &str = "adaptive futex";
 pub(crate) const PARKING: &str = "parking_lot";
-pub(crate) const STD: &str = "std";
-pub(crate) const PTHREAD: &str = "pthread mutex";
 pub(crate) const EVENTFD: &str = "eventfd";
 pub(crate) const WAITV: &str = "futex_waitv";
 pub(crate) const WAITV_COUNTED: &str = "futex_waitv counted";
@@ -33,6 +31,8 @@ pub(crate) const CHANNEL: &str = "crossbeam-channel";
 pub(crate) const PUMP: &str = "pump thread + epoll";
 pub(crate) const NOTIFY: &str = "tokio Notify";
 pub(crate) const LISTENER: &str = "event-listener";
+pub(crate) const STD: &str = "std";
+pub(crate) const PTHREAD: &str = "pthread mutex";
 pub(crate) const RUST: &str = "ntux Rust";
 pub(crate) const C: &str = "ntux C";
 pub(crate) const DEVICE: &str = "ntux device";
@@ -44,8 +44,6 @@ pub(crate) const PEERS: [&str; 18] = [
     FUTEX,
     ADAPTIVE,
     PARKING,
-    STD,
-    PTHREAD,
     EVENTFD,
     WAITV,
     WAITV_COUNTED,
@@ -59,6 +57,8 @@ pub(crate) const PEERS: [&str; 18] = [
     PUMP,
     NOTIFY,
     LISTENER,
+    STD,
+    PTHREAD,
 ];
 
 /// A peer that took no part.
