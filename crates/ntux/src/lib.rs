@@ -90,7 +90,7 @@ pub use async_wait::AsyncWait;
 pub use end::End;
 pub use event::{Event, EventState, Reset};
 pub use hand_over::HandOver;
-pub use mutex::{FairMutex, FairMutexGuard, LockError, LockResult, Mutex, MutexGuard};
+pub use mutex::{Abandoned, FairMutex, FairMutexGuard, LockError, LockResult, Mutex, MutexGuard};
 pub use mutex_object::MutexObject;
 pub use ntux_sync::{
     Capacity, Clock, Deadline, Delivered, Due, EndState, Error, MutexState, Name, Registered, Registration, Satisfied,

@@ -50,8 +50,9 @@ unsafe impl Sync for Poison {}
 pub enum LockError<G> {
     /// It was taken; a thread panicked while it held the lock, so the data may be half changed. Stays so until `clear_poison`.
     Poisoned(G),
-    /// It was taken; its holder was declared dead ([`MutexObject::kill`]), so the data may be half changed. Reported once.
-    Abandoned(G),
+    /// It was taken, but its last guard was never dropped: somebody declared its owner dead ([`MutexObject::kill`]), or the thread
+    /// leaked it. So the data may be half changed, and only the program knows whether somebody still has it.
+    Abandoned(Abandoned<G>),
     /// Not taken: the deadline passed.
     TimedOut,
     /// Not taken: the calling thread has it already.
@@ -64,11 +65,11 @@ pub enum LockError<G> {
 pub type LockResult<G> = core::result::Result<G, LockError<G>>;
 
 impl<G> LockError<G> {
-    /// The guard, if the lock was taken all the same.
+    /// The guard, if the lock was taken all the same, and nobody else can have one.
     pub fn into_guard(self) -> Option<G> {
         match self {
-            LockError::Poisoned(guard) | LockError::Abandoned(guard) => Some(guard),
-            LockError::TimedOut | LockError::Held | LockError::Refused(_) => None,
+            LockError::Poisoned(guard) => Some(guard),
+            LockError::Abandoned(_) | LockError::TimedOut | LockError::Held | LockError::Refused(_) => None,
         }
     }
 }
@@ -77,7 +78,7 @@ impl<G> fmt::Display for LockError<G> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             LockError::Poisoned(_) => "a thread panicked while it held this lock: the data may be half changed",
-            LockError::Abandoned(_) => "the holder of this lock has died: the data may be half changed",
+            LockError::Abandoned(_) => "the last guard of this lock was never dropped: the data may be half changed",
             LockError::TimedOut => "the deadline passed",
             LockError::Held => "this thread holds this lock already",
             LockError::Refused(error) => return error.fmt(formatter),
@@ -92,6 +93,24 @@ impl<G> fmt::Debug for LockError<G> {
 }
 
 impl<G> std::error::Error for LockError<G> {}
+
+/// A lock whose last guard was never dropped. Gives the lock back when it is dropped; the next thread then gets the same answer.
+#[must_use = "the lock is given back when this is dropped"]
+pub struct Abandoned<G>(G);
+
+impl<'a, T: ?Sized> Abandoned<FairMutexGuard<'a, T>> {
+    /// The guard. The data is as the last holder left it, or in the middle of a change.
+    ///
+    /// # Safety
+    ///
+    /// Nobody will use the last guard any more, nor a reference that was taken from it. That its thread has ended is not enough: it may
+    /// have leaked the guard and sent a reference to another thread.
+    pub unsafe fn take_over(self) -> FairMutexGuard<'a, T> {
+        let Abandoned(guard) = self;
+        guard.mutex.guarded.store(guard.owner);
+        guard
+    }
+}
 
 impl<T> Mutex<T> {
     /// A free lock around `data`.
@@ -213,13 +232,14 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
 /// ```
 pub struct FairMutex<T: ?Sized> {
     object: MutexObject,
-    /// Somebody has a guard: the owner's second wait would succeed.
-    held: Poison,
+    /// The owner whose guard was not dropped yet; 0 if there is none. A guard is given to who changes this from 0: so there is one at a
+    /// time, even if the mutex's object, which everybody can name, is unlocked, killed or closed by its number.
+    guarded: Word32,
     poisoned: Poison,
     data: UnsafeCell<T>,
 }
 
-// SAFETY: one thread at a time has the guard, and with it the data.
+// SAFETY: one thread at a time has the guard (`guarded`), and with it the data.
 unsafe impl<T: ?Sized + Send> Send for FairMutex<T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Send> Sync for FairMutex<T> {}
@@ -232,7 +252,7 @@ impl<T> FairMutex<T> {
     /// Those of [`MutexObject::create`].
     pub fn new(arena: &Arena, data: T) -> Result<FairMutex<T>> {
         let object = MutexObject::create(arena)?;
-        Ok(FairMutex { object, held: Poison::default(), poisoned: Poison::default(), data: UnsafeCell::new(data) })
+        Ok(FairMutex { object, guarded: Word32::new(0), poisoned: Poison::default(), data: UnsafeCell::new(data) })
     }
 
     /// The data; nobody else has the lock.
@@ -246,7 +266,7 @@ impl<T: ?Sized> FairMutex<T> {
     ///
     /// # Errors
     ///
-    /// [`LockError::Poisoned`] and [`LockError::Abandoned`], with the guard; [`LockError::Held`]; [`LockError::Refused`].
+    /// [`LockError::Poisoned`], with the guard; [`LockError::Abandoned`]; [`LockError::Held`]; [`LockError::Refused`].
     ///
     /// Any thread; not in a signal handler.
     #[inline]
@@ -271,25 +291,27 @@ impl<T: ?Sized> FairMutex<T> {
     #[inline]
     pub fn lock_until(&self, deadline: Deadline) -> LockResult<FairMutexGuard<'_, T>> {
         let owner = this_owner();
-        let abandoned = match self.object.lock(owner, deadline) {
-            Ok(satisfied) => satisfied.abandoned,
+        match self.object.lock(owner, deadline) {
+            Ok(_) => {}
             Err(Error::TimedOut) => return Err(LockError::TimedOut),
             Err(error) => return Err(LockError::Refused(error)),
-        };
-        if self.held.0.is_raised() && !abandoned {
+        }
+        let last = self.guarded.compare_exchange(0, owner);
+        if last == Err(owner) {
             let _ = self.object.unlock(owner);
             return Err(LockError::Held);
         }
-        self.held.0.set(true);
         let guard = FairMutexGuard { mutex: self, owner, panicking: std::thread::panicking(), thread: PhantomData };
-        match (abandoned, self.poisoned.0.is_raised()) {
-            (true, _) => Err(LockError::Abandoned(guard)),
-            (false, true) => Err(LockError::Poisoned(guard)),
-            (false, false) => Ok(guard),
+        match (last, self.poisoned.0.is_raised()) {
+            (Err(_), _) => Err(LockError::Abandoned(Abandoned(guard))),
+            (Ok(()), true) => Err(LockError::Poisoned(guard)),
+            (Ok(()), false) => Ok(guard),
         }
     }
 
-    /// The mutex, for waits for several objects and for [`MutexObject::kill`]. Do not lock or unlock it for the owner of a guard.
+    /// The mutex, for waits for several objects and for [`MutexObject::kill`]. A thread that has acquired it in a wait has no guard, and
+    /// nobody else gets one until it has unlocked it. Do not unlock it for the owner of a guard: the next [`FairMutex::lock`] is then
+    /// [`LockError::Abandoned`].
     pub fn object(&self) -> &MutexObject {
         &self.object
     }
@@ -359,7 +381,8 @@ impl<T: ?Sized> Drop for FairMutexGuard<'_, T> {
         if !self.panicking && std::thread::panicking() {
             self.mutex.poisoned.0.set(true);
         }
-        self.mutex.held.0.set(false);
+        // It fails if this guard was not taken over from one that was never dropped.
+        let _ = self.mutex.guarded.compare_exchange(self.owner, 0);
         // It fails if the object was closed or killed by its number: then nobody waits for this thread.
         let _ = self.mutex.object.unlock(self.owner);
     }

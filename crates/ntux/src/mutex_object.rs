@@ -8,9 +8,9 @@ use crate::{Arena, AsyncWait, Name, Object, Result, Wait};
 
 /// NT's mutex, an object of an arena (NT calls it a mutant): signaled while unowned, and always to its owner; acquiring it increments the recursion count.
 ///
-/// An owner is any number but 0 that the program chooses, usually a thread id. The mutex does not know threads: any
-/// caller that passes the owner's number is the owner, and nothing happens when a thread ends until somebody calls
-/// [`MutexObject::kill`]. It is handed over in order of arrival. For data that threads of one process share there are
+/// An owner is the id of a thread ([`Arena::owner_of_this_thread`]), whose end abandons the mutex at once, or any number but 0 that the
+/// program chooses. The mutex does not know who calls: any caller that passes the owner's number is the owner, and with a number that the
+/// program chose nothing happens when a thread ends until somebody calls [`MutexObject::kill`]. It is handed over in order of arrival. For data that threads of one process share there are
 /// [`Mutex`](crate::Mutex) and [`FairMutex`](crate::FairMutex), with guards.
 ///
 /// ```

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ntux::{Arena, Capacity, Deadline, FairMutex, FairMutexGuard, LockError, Mutex, RawMutex, within};
+use ntux::{Arena, Capacity, Deadline, FairMutex, FairMutexGuard, LockError, Mutex, MutexObject, RawMutex, within};
 
 fn arena() -> Arena {
     watchdog::start();
@@ -83,8 +83,27 @@ fn a_panic_poisons_and_a_death_abandons() {
     });
     assert!(matches!(fair.try_lock(), Err(LockError::TimedOut)));
     fair.object().kill(owner).unwrap();
-    assert!(matches!(fair.lock(), Err(LockError::Abandoned(guard)) if *guard == 1));
-    assert!(fair.lock().is_ok(), "it is reported once");
+    assert!(matches!(fair.lock(), Err(LockError::Abandoned(_))));
+    let Err(LockError::Abandoned(abandoned)) = fair.lock() else { panic!("nobody has taken it over") };
+    // SAFETY: the thread that had the last guard has ended, and took no reference from it.
+    assert_eq!(*unsafe { abandoned.take_over() }, 1);
+    assert!(fair.lock().is_ok(), "it is reported until it is taken over");
+}
+
+/// Everybody can name the mutex's object. That must not make two references to the data.
+#[test]
+fn an_object_that_is_unlocked_by_its_number_gives_no_second_guard() {
+    let arena = arena();
+    let fair = FairMutex::new(&arena, 1).unwrap();
+    let guard = fair.lock().unwrap();
+    let anybody = MutexObject::from_object(&arena, fair.object().object()).unwrap();
+    anybody.unlock(FairMutexGuard::owner(&guard)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| assert!(matches!(fair.lock(), Err(LockError::Abandoned(_)))));
+    });
+    assert!(matches!(fair.lock(), Err(LockError::Held)));
+    drop(guard);
+    assert!(fair.lock().is_ok(), "the guard was dropped after all");
 }
 
 /// Two threads take the lock again as soon as they have freed it. A third one gets it all the same.

@@ -108,7 +108,7 @@ fn in_order() -> io::Result<FairMutex<u64>> {
 /// The guard, also of a lock that a panic has poisoned: the counter says what came of it.
 fn guard<G>(locked: Result<G, LockError<G>>) -> G {
     match locked {
-        Ok(guard) | Err(LockError::Poisoned(guard) | LockError::Abandoned(guard)) => guard,
+        Ok(guard) | Err(LockError::Poisoned(guard)) => guard,
         Err(error) => panic!("{error}"),
     }
 }
