@@ -2,6 +2,7 @@
 //! `ntux doctor`: what this machine can do, what ntux would use, and why not the rest.
 
 mod choice;
+mod deaths;
 mod facts;
 mod futexes;
 mod multiple;
@@ -22,6 +23,7 @@ use crate::run::Device;
 use crate::say;
 use crate::status::NO;
 use choice::Choice;
+use deaths::OwnerDeaths;
 use facts::Facts;
 use multiple::WaitMultiple;
 use program::Program;
@@ -69,8 +71,9 @@ pub fn doctor(arguments: &Arguments) -> ExitCode {
     let program = (!arguments.program.is_empty()).then(|| Program::examine(&arguments.program, &choice));
     let can_serve = program.as_ref().map_or(choice.can_serve, |program| program.device.is_some());
     let (futexes, wait_multiple) = (futexes::rows(), WaitMultiple::gather(&facts));
-    let (wake_descriptors, watch) = (WakeDescriptors::gather(), Watch::gather());
-    let report = Report { futexes, facts, choice, wait_multiple, wake_descriptors, watch, program };
+    let (wake_descriptors, owner_deaths, watch) =
+        (WakeDescriptors::gather(), OwnerDeaths::gather(&facts), Watch::gather());
+    let report = Report { futexes, facts, choice, wait_multiple, wake_descriptors, owner_deaths, watch, program };
     let status = if can_serve { ExitCode::SUCCESS } else { ExitCode::from(NO) };
     match arguments.json {
         true => say::json(VERSION, &report, status),

@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use super::choice::Choice;
+use super::deaths::OwnerDeaths;
 use super::facts::Facts;
 use super::futexes::Row;
 use super::multiple::WaitMultiple;
@@ -20,6 +21,7 @@ pub struct Report {
     pub choice: Choice,
     pub wait_multiple: WaitMultiple,
     pub wake_descriptors: WakeDescriptors,
+    pub owner_deaths: OwnerDeaths,
     pub watch: Watch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,

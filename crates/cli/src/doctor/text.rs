@@ -28,6 +28,8 @@ pub fn render(report: &Report) -> String {
     page.futexes(report);
     page.title("Descriptors of queues and objects");
     page.setting("sleeps by", &format!("{}: {}", report.wake_descriptors.by, report.wake_descriptors.why));
+    page.title("Mutexes whose owner dies");
+    page.setting("told by", &format!("{}: {}", report.owner_deaths.by, report.owner_deaths.why));
     page.title("This process");
     page.setting("processor cores", &facts.processor.cores.to_string());
     page.setting("descriptors", &descriptors(facts));

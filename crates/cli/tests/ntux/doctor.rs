@@ -102,6 +102,26 @@ fn what_sleeps_behind_descriptors_is_said_and_why() {
 }
 
 #[test]
+fn who_tells_of_an_owners_death_is_said_and_why() {
+    /// `futex_waitv`
+    const WAITV: libc::c_long = 449;
+    let stage = Stage::new();
+    let said = |output: Output| {
+        let report = parse(&output);
+        let [by, why] = ["by", "why"].map(|key| report["owner_deaths"][key].as_str().expect("text").to_owned());
+        assert_eq!(by, "looks", "{why}");
+        why
+    };
+    let without = |what| said(finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WITHOUT", what)));
+    assert!(without("futex_waitv").contains("NTUX_WITHOUT disables futex_waitv"));
+    assert!(without("robust_list").contains("NTUX_WITHOUT disables robust lists"));
+    let refused = said(doctor_under(&stage, &[Rule::errno(WAITV, libc::ENOSYS)]));
+    assert!(refused.contains("there is no futex_waitv"), "{refused}");
+    let deadly = said(doctor_under(&stage, &[Rule::kill(WAITV)]));
+    assert!(deadly.contains("a filter kills programs for futex_waitv"), "{deadly}");
+}
+
+#[test]
 fn the_mechanisms_that_watch_writes_are_tried() {
     let stage = Stage::new();
     let mechanisms = |report: &Value| -> Vec<(String, bool)> {

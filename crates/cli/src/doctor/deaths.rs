@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//! Who tells a thread that waits for a mutex of the death of its owner: the decision of the core for programs with this C library.
+
+use ntux_platform::kernel_futex;
+use ntux_platform::life::PAGE;
+use ntux_platform::protection::page_size;
+use ntux_platform::robust::Head;
+use ntux_platform::without::Feature;
+use serde::Serialize;
+
+use super::facts::Facts;
+
+#[derive(Serialize)]
+pub struct OwnerDeaths {
+    /// `kernel`, or `looks` if who waits has to ask.
+    pub by: &'static str,
+    pub why: String,
+}
+
+impl OwnerDeaths {
+    pub fn gather(facts: &Facts) -> OwnerDeaths {
+        match why_not_the_kernel(facts) {
+            None => {
+                let why =
+                    "it marks the owner's life by the robust list, and wakes who sleeps there (futex_waitv)".to_owned();
+                OwnerDeaths { by: "kernel", why }
+            }
+            Some(why_not) => {
+                OwnerDeaths { by: "looks", why: format!("at first after 1 ms, at last every 256 ms; {why_not}") }
+            }
+        }
+    }
+}
+
+fn why_not_the_kernel(facts: &Facts) -> Option<&'static str> {
+    let kills = facts.calls.iter().any(|call| call.name == "futex_waitv" && call.answer == "kills");
+    match () {
+        () if Feature::FutexWaitv.is_left_out() => Some("NTUX_WITHOUT disables futex_waitv"),
+        () if kills => Some("a filter kills programs for futex_waitv"),
+        () if !kernel_futex::has_wait_any() => {
+            Some("there is no futex_waitv, by which a thread sleeps on several words")
+        }
+        () if Feature::RobustList.is_left_out() => Some("NTUX_WITHOUT disables robust lists"),
+        () if !Head::of_this_thread().is_present() => Some("this thread has no robust list"),
+        () if !cfg!(target_env = "gnu") => Some("the robust list of this C library is not that of the GNU C library"),
+        () if page_size() != PAGE => Some("pages are larger than 4 KiB"),
+        () => None,
+    }
+}
