@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Who tells a thread that waits for a mutex of the death of its owner: the decision of the core for programs with this C library.
+//! How a thread that waits for a mutex learns that its owner died, as the core decides it for programs with this C library.
 
 use ntux_platform::kernel_futex;
 use ntux_platform::life::PAGE;
