@@ -82,7 +82,7 @@ impl Queue {
 
     /// Adds a call. False if the thread has ended.
     fn push(&self, apc: Apc) -> bool {
-        let call = kept::keep(Call { apc, before: EMPTY });
+        let call = kept::keep(Box::new(Call { apc, before: EMPTY }));
         loop {
             let head = self.head.load();
             if head == ENDED {

@@ -90,10 +90,10 @@ fn of_session(error: ntux::Error) -> Error {
 
 /// This process names the object no more.
 pub fn let_go(object: Object) {
-    if let Ok(arena) = arena() {
+    if let Some(Ok(Chosen { arena, session })) = CHOSEN.get() {
         let core = arena.core();
         // An object of its own arena is its alone; nothing else closes that.
-        let _ = if is_of_session() { core.release(object) } else { core.close(object) };
+        let _ = if session.is_some() { core.release(object) } else { core.close(object) };
     }
 }
 

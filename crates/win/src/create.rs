@@ -9,7 +9,7 @@ use crate::access::{self, Rights};
 use crate::arena::arena;
 use crate::boundary::call;
 use crate::handle::{self, Flags, Handle};
-use crate::last_error::{self, ALREADY_EXISTS, Result, SUCCESS, of_object};
+use crate::last_error::{self, ALREADY_EXISTS, INTERNAL_ERROR, Result, SUCCESS, of_object};
 use crate::name::{self, Created};
 use crate::record::{self, First, Kind, Payload, Target};
 use crate::text::Text;
@@ -57,7 +57,11 @@ pub unsafe fn create(
         let rights = access.map_or(Ok(access::ALL), |mask| access::granted(kind, mask))?;
         let make = || record::create(kind, make()?, payload, First::Handle);
         let (target, error) = match name::of(text()?)? {
-            None => (make()?, SUCCESS),
+            None => {
+                let handle = handle::insert_first(make()?, rights, flags).ok_or(INTERNAL_ERROR)?;
+                last_error::set(SUCCESS);
+                return Ok(handle);
+            }
             Some(name) => match name::create_or_open(name, kind, new, make)? {
                 Created::New(target) => (target, SUCCESS),
                 Created::Existed(target) => (target, ALREADY_EXISTS),

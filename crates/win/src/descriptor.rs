@@ -252,7 +252,7 @@ pub extern "C" fn ntw_HandleFromFd(fd: i32, flags: u32) -> Handle {
         let asked = if flags & WRITABLE != 0 { Polled::WRITABLE } else { Polled::READABLE };
         let descriptor = Descriptor { fd: kept, asked, is_owned: Word32::new(u32::from(!is_owned)) };
         let never = create::object(|core, waiter| core.event_create(waiter, true, false))?;
-        let target = record::create(Kind::Descriptor, never, Payload::Descriptor(descriptor), First::Both)?;
+        let target = record::create(Kind::Descriptor, never, Payload::Descriptor(Box::new(descriptor)), First::Both)?;
         let handle = handle::insert(target, access::ALL, Flags::default());
         if handle.is_ok() && is_owned {
             of(target)?.is_owned.store(1);

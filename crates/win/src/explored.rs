@@ -252,7 +252,7 @@ impl std::ops::Deref for Arena {
 /// A thread that has not begun: its record, and a handle of it.
 pub fn unbegun_thread() -> (Target, Handle) {
     let ended = crate::thread::ended_event().expect("an event");
-    let target =
-        record::create(Kind::Thread, ended, Payload::Thread(Thread::unbegun(0)), First::Both).expect("a record");
+    let target = record::create(Kind::Thread, ended, Payload::Thread(Box::new(Thread::unbegun(0))), First::Both)
+        .expect("a record");
     (target, handle::insert(target, crate::access::ALL, handle::Flags::default()).expect("a handle"))
 }

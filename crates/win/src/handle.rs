@@ -17,12 +17,14 @@
 //! # Transitions of an entry
 //! | from | to | by |
 //! | --- | --- | --- |
-//! | generation g, record 0 | g, a record | [`insert`], which has taken the slot |
+//! | generation g, record 0 | g, a record | [`insert`], into the slot of the record itself, or into one that it has taken |
 //! | g, a record | g + 1, record 0 | [`remove`]: the exchange decides which of two closes it is |
 //! | g, a record | the same with other flags | [`set_flags`] |
 //!
 //! # Invariants
-//! * I-handle: an entry with a record counts as one of its handles.
+//! * I-handle: an entry with a record counts as one of its handles. So the entry in the slot of a record is clear when the record ends.
+//! * I-slot: a slot has one user, a record or a handle of a record in another slot. Its entry is set by who has counted a handle of that
+//!   record. Who ends the record, or clears the entry, gives the slot back.
 //!
 //! # Order
 //! O-record of [`crate::record`].
@@ -32,14 +34,12 @@
 
 use core::ffi::c_void;
 
-use ntux_platform::atomic::{Word32, Word64};
 use ntux_sync::Object;
 
 use crate::access::Rights;
 use crate::last_error::{ACCESS_DENIED, INVALID_HANDLE, NOT_ENOUGH_MEMORY, Result};
 use crate::planted::{Bug, planted};
-use crate::pool::{Pool, Slot};
-use crate::record::{Kind, Target};
+use crate::record::{self, Kind, Record, SLOTS, Target};
 
 /// As C has it.
 pub type Handle = *mut c_void;
@@ -48,7 +48,6 @@ pub type Handle = *mut c_void;
 pub const CURRENT_PROCESS: usize = usize::MAX;
 pub const CURRENT_THREAD: usize = usize::MAX - 1;
 
-const SLOTS: u32 = (1 << 20) - 1;
 const GENERATION: u64 = (1 << 9) - 1;
 const WAIT: u64 = 1 << 9;
 const MODIFY: u64 = 1 << 10;
@@ -64,21 +63,6 @@ pub struct Flags {
     /// CloseHandle refuses it.
     pub protect: bool,
 }
-
-#[repr(C)]
-struct Slot16 {
-    entry: Word64,
-    link: Word32,
-}
-
-// SAFETY: words, for which zeros are valid.
-unsafe impl Slot for Slot16 {
-    fn link(&self) -> &Word32 {
-        &self.link
-    }
-}
-
-static TABLE: Pool<Slot16, SLOTS> = Pool::new();
 
 /// What an entry says.
 #[derive(Clone, Copy)]
@@ -124,26 +108,54 @@ pub struct Found {
 ///
 /// Errors: `NOT_ENOUGH_MEMORY`; the handle is dropped then.
 pub fn insert(target: Target, rights: Rights, flags: Flags) -> Result<Handle> {
-    let Some((slot, place)) = TABLE.take() else {
+    let entry = |before: u64| Entry::new(target, rights, flags, before).0;
+    if let Some(own) = target.record() {
+        let before = own.entry.load();
+        if planted(Bug::InsertsBlindly) && !names_record(before) {
+            own.entry.store(entry(before));
+            return Ok(handle(target.number, before));
+        }
+        if !names_record(before) && own.entry.compare_exchange(before, entry(before)).is_ok() {
+            return Ok(handle(target.number, before));
+        }
+    }
+    let Some((slot, place)) = record::take_slot() else {
         target.drop_handle();
         return Err(NOT_ENOUGH_MEMORY);
     };
-    let generation = place.entry.load() & GENERATION;
-    place.entry.store(Entry::new(target, rights, flags, generation).0);
-    Ok(core::ptr::without_provenance_mut((generation << 22) as usize | (slot as usize) << 2))
+    let before = place.entry.load();
+    place.entry.store(entry(before));
+    Ok(handle(slot, before))
+}
+
+/// [`insert`] by who has created the record just now, before anybody else can know of it.
+pub fn insert_first(target: Target, rights: Rights, flags: Flags) -> Option<Handle> {
+    let entry = &target.record()?.entry;
+    let before = entry.load();
+    entry.store(Entry::new(target, rights, flags, before).0);
+    Some(handle(target.number, before))
+}
+
+/// The handle in a slot, by the entry that was there before.
+fn handle(slot: u32, before: u64) -> Handle {
+    core::ptr::without_provenance_mut(((before & GENERATION) << 22 | u64::from(slot) << 2) as usize)
+}
+
+fn names_record(entry: u64) -> bool {
+    (entry >> RECORD_SHIFT) & RECORD != 0
 }
 
 /// The entry that this handle names now.
 #[inline]
-fn entry_of(handle: Handle) -> Result<(&'static Slot16, u32, Entry)> {
+fn entry_of(handle: Handle) -> Result<(&'static Record, u32, Entry)> {
     let value = handle.addr();
     let slot = (value >> 2) as u32 & SLOTS;
     if value >> 31 != 0 {
         return Err(INVALID_HANDLE);
     }
-    let place = TABLE.get(slot).ok_or(INVALID_HANDLE)?;
+    let place = record::slot(slot).ok_or(INVALID_HANDLE)?;
     let entry = place.entry.load();
-    let is_named = (entry >> RECORD_SHIFT) & RECORD != 0 && entry & GENERATION == (value >> 22) as u64;
+    let is_named = names_record(entry) && entry & GENERATION == (value >> 22) as u64;
     if is_named { Ok((place, slot, Entry(entry))) } else { Err(INVALID_HANDLE) }
 }
 
@@ -199,8 +211,12 @@ pub fn remove(handle: Handle) -> Result<Target> {
             place.entry.store(next);
         }
         if planted(Bug::ClosesBlindly) || place.entry.compare_exchange(entry.0, next).is_ok() {
-            TABLE.give(slot);
-            return Ok(entry.target());
+            let target = entry.target();
+            // I-slot
+            if target.number != slot || planted(Bug::GivesEarly) {
+                record::give_slot(slot);
+            }
+            return Ok(target);
         }
     }
 }

@@ -2,12 +2,12 @@
 //! Values that words name by their address.
 
 /// Moves a value to where others find it.
-pub fn keep<T>(value: T) -> *mut T {
+pub fn keep<T>(value: Box<T>) -> *mut T {
     #[cfg(ntux_explore)]
     if crate::explored::machine().is_some() {
-        return crate::explored::keep(value);
+        return crate::explored::keep(*value);
     }
-    Box::into_raw(Box::new(value))
+    Box::into_raw(value)
 }
 
 /// Takes it back.

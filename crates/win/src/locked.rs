@@ -72,7 +72,7 @@ impl<T: Send + 'static> PerProcess<T> {
             if let Some(made) = self.get() {
                 return made;
             }
-            let made = kept::keep(Locked::new(make()));
+            let made = kept::keep(Box::new(Locked::new(make())));
             if self.latest.compare_exchange(seen, made.expose_provenance() as u64).is_err() {
                 // SAFETY: kept just now, and nobody has seen it.
                 drop(unsafe { kept::take_back(made) });

@@ -328,7 +328,7 @@ pub extern "C" fn ntw_CreateIoCompletionPort(file: Handle, port: Handle, _key: u
     call(core::ptr::null_mut(), || match (file.addr(), port.is_null()) {
         (NO_FILE, true) => {
             let event = create::object(|core, waiter| core.event_create(waiter, true, false))?;
-            let target = record::create(Kind::Port, event, Payload::Port(Port::new()), First::Handle)?;
+            let target = record::create(Kind::Port, event, Payload::Port(Box::new(Port::new())), First::Handle)?;
             handle::insert(target, access::ALL, Flags::default())
         }
         (NO_FILE, false) => Err(INVALID_PARAMETER),

@@ -50,8 +50,8 @@ use crate::process::Other;
 use crate::thread::Thread;
 use crate::timer::Timer;
 
-/// Records of a process.
-const RECORDS: u32 = (1 << 20) - 1;
+/// Slots of a process, each for a record and a handle, or for a further handle.
+pub const SLOTS: u32 = (1 << 20) - 1;
 
 const HOLD: u64 = 1;
 const HANDLE: u64 = 1 << 17;
@@ -101,6 +101,8 @@ pub struct Record {
     maker: Word32,
     /// Not 0: the table of names has it.
     named: Word32,
+    /// A handle, of this record or of another one: [`crate::handle`].
+    pub entry: Word64,
     link: Word32,
 }
 
@@ -111,7 +113,23 @@ unsafe impl Slot for Record {
     }
 }
 
-static POOL: Pool<Record, RECORDS> = Pool::new();
+static POOL: Pool<Record, SLOTS> = Pool::new();
+
+/// The slot with this number, if it was ever taken.
+#[inline]
+pub fn slot(number: u32) -> Option<&'static Record> {
+    POOL.get(number)
+}
+
+/// Takes a slot for a handle. None if there is none.
+pub fn take_slot() -> Option<(u32, &'static Record)> {
+    POOL.take()
+}
+
+/// Gives it back.
+pub fn give_slot(number: u32) {
+    POOL.give(number);
+}
 
 /// A record in one generation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,17 +141,17 @@ pub struct Target {
 /// What a record owns beside the core's object.
 pub enum Payload {
     Nothing,
-    Thread(Thread),
-    Timer(Timer),
+    Thread(Box<Thread>),
+    Timer(Box<Timer>),
     Process(Arc<Other>),
-    Port(Port),
-    Descriptor(Descriptor),
+    Port(Box<Port>),
+    Descriptor(Box<Descriptor>),
 }
 
 impl Payload {
     /// That of an object which the core has by its name.
     pub fn of_named(kind: Kind) -> Payload {
-        if kind == Kind::Timer { Payload::Timer(Timer::new()) } else { Payload::Nothing }
+        if kind == Kind::Timer { Payload::Timer(Box::new(Timer::new())) } else { Payload::Nothing }
     }
 
     /// Where it is kept; 0 for nothing.
@@ -142,7 +160,7 @@ impl Payload {
             Payload::Nothing => 0,
             Payload::Thread(thread) => kept::keep(thread).expose_provenance() as u64,
             Payload::Timer(timer) => kept::keep(timer).expose_provenance() as u64,
-            Payload::Process(other) => kept::keep(other).expose_provenance() as u64,
+            Payload::Process(other) => kept::keep(Box::new(other)).expose_provenance() as u64,
             Payload::Port(port) => kept::keep(port).expose_provenance() as u64,
             Payload::Descriptor(descriptor) => kept::keep(descriptor).expose_provenance() as u64,
         }
@@ -205,8 +223,9 @@ impl Target {
 
     /// Ends a hold.
     pub fn release(self) {
-        let left = self.step(|_, holds| (holds > 0).then_some(HOLD.wrapping_neg()));
-        self.end_if_last(left);
+        let Some(record) = self.record() else { return };
+        let left = self.step_of(record, |_, holds| (holds > 0).then_some(HOLD.wrapping_neg()));
+        self.end_if_last(record, left);
     }
 
     /// Counts one more handle, for a caller who has one or a hold. False if the record has ended, or has too many.
@@ -222,10 +241,11 @@ impl Target {
 
     /// Ends a handle, which is in no table any more. The last one ends the name, and closes a port.
     pub fn drop_handle(self) {
-        let named = self.record().is_some_and(|record| record.named.load() != 0);
+        let Some(record) = self.record() else { return };
+        let named = record.named.load() != 0;
         // Kept until it is closed, while others use it.
-        let kept = self.record().is_some_and(|record| record.kind() == Some(Kind::Port)) && self.hold();
-        let left = self.step(|handles, _| (handles > 0).then_some(HANDLE.wrapping_neg()));
+        let kept = record.is_a(Kind::Port) && self.hold();
+        let left = self.step_of(record, |handles, _| (handles > 0).then_some(HANDLE.wrapping_neg()));
         let was_last = left.is_some_and(|(handles, _)| handles == 0);
         if named && was_last {
             name::forget(self);
@@ -236,7 +256,7 @@ impl Target {
         if kept {
             self.release();
         }
-        self.end_if_last(left);
+        self.end_if_last(record, left);
     }
 
     /// The table of names has it from now on.
@@ -248,7 +268,12 @@ impl Target {
 
     /// Adds to the state, if `change` finds the counts right. Returns the counts then; both 0 ends the generation in the same step.
     fn step(self, change: impl Fn(u64, u64) -> Option<u64>) -> Option<(u64, u64)> {
-        let state = &self.record()?.state;
+        self.step_of(self.record()?, change)
+    }
+
+    /// The same, of its record.
+    fn step_of(self, record: &Record, change: impl Fn(u64, u64) -> Option<u64>) -> Option<(u64, u64)> {
+        let state = &record.state;
         loop {
             let seen = state.load();
             if seen >> 33 != u64::from(self.generation) && !planted(Bug::HoldsAnyGeneration) {
@@ -263,33 +288,48 @@ impl Target {
         }
     }
 
-    fn end_if_last(self, left: Option<(u64, u64)>) {
-        let (Some((0, 0)), Some(record)) = (left, self.record()) else { return };
-        if record.is_made_here() {
-            arena::let_go(Object(record.object.load()));
+    /// Ends what the record owns, if `left` says that its generation has ended, and gives its slot back.
+    fn end_if_last(self, record: &Record, left: Option<(u64, u64)>) {
+        if left != Some((0, 0)) {
+            return;
         }
-        let payload = record.payload.load() as usize;
-        // A thread of the parent may have been about to change it: then its lock is held, and it is left as it is.
-        let is_left = !record.is_made_here() && matches!(record.kind(), Some(Kind::Timer | Kind::Port));
-        if payload != 0 && !is_left {
-            // SAFETY: `create` has kept it, of the type that the kind says, and I-record-1: no other exchange has ended this generation.
-            unsafe {
-                match record.kind() {
-                    Some(Kind::Timer) => {
-                        let _ = kept::take_back(core::ptr::with_exposed_provenance_mut::<Timer>(payload));
-                    }
-                    Some(Kind::Process) => {
-                        drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Arc<Other>>(payload)))
-                    }
-                    Some(Kind::Port) => drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Port>(payload))),
-                    Some(Kind::Descriptor) => {
-                        drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Descriptor>(payload)))
-                    }
-                    _ => drop(kept::take_back(core::ptr::with_exposed_provenance_mut::<Thread>(payload))),
-                }
-            }
+        let is_made_here = record.is_made_here();
+        if is_made_here {
+            arena::let_go(record.object());
         }
-        POOL.give(self.number);
+        let payload = record.payload.load();
+        if payload != 0 {
+            // SAFETY: I-record-1: no other exchange has ended this generation.
+            unsafe { end_payload(record.kind(), payload as usize, is_made_here) };
+        }
+        if !planted(Bug::GivesEarly) {
+            POOL.give(self.number);
+        }
+    }
+}
+
+/// Drops what a record owned.
+///
+/// # Safety
+/// `payload` is what [`create`] has kept in a record of this kind, and this is called once for it.
+unsafe fn end_payload(kind: Option<Kind>, payload: usize, is_made_here: bool) {
+    /// # Safety
+    /// The contract is that of [`end_payload`], and records of that kind own a `T`.
+    unsafe fn taken<T>(payload: usize) -> T {
+        // SAFETY: the same contract.
+        unsafe { kept::take_back(core::ptr::with_exposed_provenance_mut(payload)) }
+    }
+    // SAFETY: the same contract; `Payload` says what records of each kind own.
+    unsafe {
+        match kind {
+            // A thread of the parent may have been about to change it: then its lock is held, and it is left as it is.
+            Some(Kind::Timer | Kind::Port) if !is_made_here => {}
+            Some(Kind::Timer) => drop(taken::<Timer>(payload)),
+            Some(Kind::Process) => drop(taken::<Arc<Other>>(payload)),
+            Some(Kind::Port) => drop(taken::<Port>(payload)),
+            Some(Kind::Descriptor) => drop(taken::<Descriptor>(payload)),
+            _ => drop(taken::<Thread>(payload)),
+        }
     }
 }
 
@@ -303,6 +343,10 @@ impl Record {
     /// Returns true if this process has made the object, not one that it was forked by.
     pub fn is_made_here(&self) -> bool {
         self.maker.load() == liveness::generation()
+    }
+
+    fn is_a(&self, kind: Kind) -> bool {
+        self.kind.load() == kind as u32
     }
 
     #[inline]
@@ -360,7 +404,7 @@ impl Record {
     unsafe fn payload<'a, T>(&self, kind: Kind) -> Option<&'a T> {
         let payload = core::ptr::with_exposed_provenance::<T>(self.payload.load() as usize);
         // SAFETY: null, or what lives as long as the record, which the caller keeps, so its kind does not change.
-        unsafe { payload.as_ref().filter(|_| self.kind() == Some(kind)) }
+        unsafe { payload.as_ref().filter(|_| self.is_a(kind)) }
     }
 }
 

@@ -64,7 +64,8 @@ pub unsafe extern "C" fn ntw_CreateThread(
         }
         let suspended = if flags & CREATE_SUSPENDED != 0 { 1 } else { 0 };
         let thread = Thread::unbegun(suspended);
-        let target = record::create(Kind::Thread, thread::ended_event()?, Payload::Thread(thread), First::Both)?;
+        let target =
+            record::create(Kind::Thread, thread::ended_event()?, Payload::Thread(Box::new(thread)), First::Both)?;
         // SAFETY: the same contract.
         let handle = handle::insert(target, access::ALL, unsafe { create::flags(attributes) })
             .inspect_err(|_| target.release())?;

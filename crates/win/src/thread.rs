@@ -330,7 +330,7 @@ pub fn of_caller() -> Result<Target> {
     let ended = ended_event()?;
     let thread = Thread::unbegun(0);
     thread.set_id(id);
-    let target = record::create(Kind::Thread, ended, Payload::Thread(thread), First::Hold)?;
+    let target = record::create(Kind::Thread, ended, Payload::Thread(Box::new(thread)), First::Hold)?;
     if with_own(|own| own.target = Some(target)).is_none() {
         // The thread ends. Nobody will set it.
         target.release();

@@ -41,6 +41,8 @@ pub const PLANTED: &[(Bug, &str)] = &[
     (Bug::LooksOnce, "handle-reused"),
     (Bug::HoldsAnyGeneration, "handle-of-thread"),
     (Bug::ClosesBlindly, "handle-closed-twice"),
+    (Bug::GivesEarly, "handle-slots"),
+    (Bug::InsertsBlindly, "handle-duplicated-twice"),
     (Bug::CountsNoExchange, "pool"),
     (Bug::FailsSilently, "once-fails"),
     (Bug::LeavesEarly, "barrier"),
@@ -461,6 +463,17 @@ fn replace_event(signaled: bool) {
     keep_handle(1, event(false, signaled));
 }
 
+/// A second handle, in a slot of its own; the first one, in that of the event, is closed.
+fn begin_without_first() {
+    begin_event();
+    keep_handle(1, duplicate(handle(0)));
+    check(ntw_CloseHandle(handle(0)) == 1, "it is closed");
+}
+
+fn duplicate_to(place: usize) {
+    keep_handle(place, duplicate(handle(1)));
+}
+
 fn handles() -> Vec<Program> {
     vec![
         program(
@@ -527,6 +540,39 @@ fn handles() -> Vec<Program> {
             begin_event,
             &[close_event, || set_ghost(1, duplicate(handle(0)).addr() as u64)],
             || check(ghost(1) == 0 || ntw_SetEvent(handle(1)) == 1, "the second handle is good, if there is one"),
+        ),
+        program("handle-duplicated-twice", begin_without_first, &[|| duplicate_to(2), || duplicate_to(3)], || {
+            check(ghost(2) != ghost(3), "no two handles are the same");
+            for handle in [1, 2, 3].map(handle) {
+                check(
+                    ntw_SetEvent(handle) == 1 && ntw_CloseHandle(handle) == 1,
+                    "each handle is good until it is closed",
+                );
+            }
+        }),
+        program(
+            "handle-slots",
+            || {
+                begin_event();
+                keep_handle(1, duplicate(handle(0)));
+            },
+            &[
+                || {
+                    check(ntw_CloseHandle(handle(0)) == 1, "it is closed");
+                    keep_handle(2, event(true, false));
+                },
+                || {
+                    check(ntw_SetEvent(handle(1)) == 1, "the second handle is good");
+                    check(ntw_CloseHandle(handle(1)) == 1, "it is closed");
+                    keep_handle(3, event(true, false));
+                },
+            ],
+            || {
+                check(ghost(2) != ghost(3), "no two handles are the same");
+                for handle in [2, 3].map(handle) {
+                    check(ntw_WaitForSingleObject(handle, 0) == TIMEOUT, "nobody has set the new event");
+                }
+            },
         ),
         program("handle-moved", begin_event, &[close_event, || set_ghost(1, moved(handle(0)).addr() as u64)], || {
             check(ghost(1) != 0 || ghost(3) == 1, "who is told that there is no handle is told so by a close");
