@@ -23,8 +23,8 @@
 //!
 //! # Invariants
 //! * I-handle: an entry with a record counts as one of its handles. So the entry in the slot of a record is clear when the record ends.
-//! * I-slot: a slot has one user, a record or a handle of a record in another slot. Its entry is set by who has counted a handle of that
-//!   record. Who ends the record, or clears the entry, gives the slot back.
+//! * I-slot: a slot has one user, a record or a handle of a record in another slot. Its entry is set by a thread that has counted a
+//!   handle of that record. The thread that ends the record, or clears the entry, gives the slot back.
 //!
 //! # Order
 //! O-record of [`crate::record`].

@@ -27,7 +27,7 @@ pub enum Bug {
     ClosesBlindly,
     /// The slot of a record is given back when its first handle is closed, not when it ends (I-slot).
     GivesEarly,
-    /// Who puts a handle into the slot of its record does not look whether it is the only one (I-slot).
+    /// A thread that puts a handle into the slot of its record does not look whether it is the only one (I-slot).
     InsertsBlindly,
     /// A thread's end is signaled before its exit code is there (O-end).
     EndsEarly,
