@@ -357,7 +357,7 @@ test-kernel: tools      ## Compare with the kernel's driver; some minutes
 
 # WINE_SOURCE, PEVENTS_SOURCE and WINPR_SOURCE are trees to take the test programs from; else they are fetched. WRITE=--write puts the table into
 # docs/win/suites.md.
-test-win32: tools win capi    ## The Win32 face: test programs of Wine, pevents and WinPR, ours 600 times each, more schedules
+test-win32: tools win capi    ## The Win32 face: programs of Wine, pevents, WinPR and 7-Zip, ours 600 times each, more schedules
 	@$(SKIPS) $(WIN_DIR)/suites/run $(OUT) $(WRITE)
 	$(WIN_DIR)/suites/speed $(OUT) 1 1000 > /dev/null
 	$(CARGO) test --locked -p ntux-win --test c -- --ignored
