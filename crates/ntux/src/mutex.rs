@@ -104,7 +104,7 @@ impl<'a, T: ?Sized> Abandoned<FairMutexGuard<'a, T>> {
     /// # Safety
     ///
     /// Nobody will use the last guard any more, nor a reference that was taken from it. That its thread has ended is not enough: it may
-    /// have leaked the guard and sent a reference to another thread.
+    /// have leaked the guard and sent a reference to another thread. And nobody unlocks the mutex's object by its number meanwhile.
     pub unsafe fn take_over(self) -> FairMutexGuard<'a, T> {
         let Abandoned(guard) = self;
         guard.mutex.guarded.store(guard.owner);
@@ -232,7 +232,7 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
 /// ```
 pub struct FairMutex<T: ?Sized> {
     object: MutexObject,
-    /// The owner whose guard was not dropped yet; 0 if there is none. A guard is given to who changes this from 0: so there is one at a
+    /// The owner whose guard was not dropped yet; 0 if there is none. A thread that changes this from 0 gets a guard: so there is one at a
     /// time, even if the mutex's object, which everybody can name, is unlocked, killed or closed by its number.
     guarded: Word32,
     poisoned: Poison,

@@ -10,8 +10,8 @@ use crate::{Arena, AsyncWait, Name, Object, Result, Wait};
 ///
 /// An owner is the id of a thread ([`Arena::owner_of_this_thread`]), whose end abandons the mutex at once, or any number but 0 that the
 /// program chooses. The mutex does not know who calls: any caller that passes the owner's number is the owner, and with a number that the
-/// program chose nothing happens when a thread ends until somebody calls [`MutexObject::kill`]. It is handed over in order of arrival. For data that threads of one process share there are
-/// [`Mutex`](crate::Mutex) and [`FairMutex`](crate::FairMutex), with guards.
+/// program chose nothing happens when a thread ends until somebody calls [`MutexObject::kill`]. It is handed over in order of arrival. For
+/// data that threads of one process share there are [`Mutex`](crate::Mutex) and [`FairMutex`](crate::FairMutex), with guards.
 ///
 /// ```
 /// use ntux::{Arena, Capacity, Deadline, Error, MutexObject};

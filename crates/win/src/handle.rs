@@ -128,7 +128,7 @@ pub fn insert(target: Target, rights: Rights, flags: Flags) -> Result<Handle> {
     Ok(handle(slot, before))
 }
 
-/// [`insert`] by who has created the record just now, before anybody else can know of it.
+/// [`insert`] by the thread that has created the record just now, while no other can have a handle of it.
 pub fn insert_first(target: Target, rights: Rights, flags: Flags) -> Option<Handle> {
     let entry = &target.record()?.entry;
     let before = entry.load();
