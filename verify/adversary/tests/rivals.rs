@@ -23,7 +23,7 @@ fn rivals(only: &str, every: &str) -> Option<(bool, String)> {
         skip("ptrace", complaint);
         return None;
     }
-    Some((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))
+    Some((output.status.success(), format!("{}{complaint}", String::from_utf8_lossy(&output.stdout))))
 }
 
 #[test]
