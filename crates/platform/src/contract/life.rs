@@ -15,7 +15,8 @@
 //!                              \________ 32 bytes ________/
 //! ```
 //! The distance, and that a link is preceded by one back, are those of the GNU C library on systems of 64 bits. Where the distance is
-//! another one (musl), where pages are larger, or without a robust list (macOS), a thread has no such word.
+//! another one (musl), where pages are larger, or without a robust list (macOS, Android), a thread has no such
+//! word.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;

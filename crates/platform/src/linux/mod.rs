@@ -9,6 +9,7 @@ mod futex;
 #[cfg(any(target_env = "gnu", target_env = "musl"))]
 pub mod interposition;
 mod kernel_futex;
+#[cfg(any(target_env = "gnu", target_env = "musl"))]
 mod life;
 mod liveness;
 mod meeting;
@@ -36,6 +37,9 @@ use crate::liveness::process_id;
 pub struct Linux;
 
 impl NoLongWords for Linux {}
+/// Android's C library has no robust list.
+#[cfg(not(any(target_env = "gnu", target_env = "musl")))]
+impl crate::absent::NoMarksAtDeath for Linux {}
 
 impl System for Linux {
     const COARSE_CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC_COARSE;
