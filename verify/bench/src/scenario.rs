@@ -18,6 +18,7 @@ pub(crate) mod named;
 pub(crate) mod names;
 #[cfg(linux_calls)]
 pub(crate) mod observed;
+#[cfg(linux_calls)]
 pub(crate) mod owners;
 #[cfg(linux_calls)]
 pub(crate) mod queues;
