@@ -56,18 +56,16 @@ pub unsafe fn create(
     call(core::ptr::null_mut(), || {
         let rights = access.map_or(Ok(access::ALL), |mask| access::granted(kind, mask))?;
         let make = || record::create(kind, make()?, payload, First::Handle);
-        let (target, error) = match name::of(text()?)? {
-            None => {
-                let handle = handle::insert_first(make()?, rights, flags).ok_or(INTERNAL_ERROR)?;
-                last_error::set(SUCCESS);
-                return Ok(handle);
+        let (handle, error) = match name::of(text()?)? {
+            None => (handle::insert_first(make()?, rights, flags).ok_or(INTERNAL_ERROR)?, SUCCESS),
+            Some(name) => {
+                let (target, error) = match name::create_or_open(name, kind, new, make)? {
+                    Created::New(target) => (target, SUCCESS),
+                    Created::Existed(target) => (target, ALREADY_EXISTS),
+                };
+                (handle::insert(target, rights, flags)?, error)
             }
-            Some(name) => match name::create_or_open(name, kind, new, make)? {
-                Created::New(target) => (target, SUCCESS),
-                Created::Existed(target) => (target, ALREADY_EXISTS),
-            },
         };
-        let handle = handle::insert(target, rights, flags)?;
         last_error::set(error);
         Ok(handle)
     })

@@ -111,11 +111,13 @@ pub fn insert(target: Target, rights: Rights, flags: Flags) -> Result<Handle> {
     let entry = |before: u64| Entry::new(target, rights, flags, before).0;
     if let Some(own) = target.record() {
         let before = own.entry.load();
-        if planted(Bug::InsertsBlindly) && !names_record(before) {
-            own.entry.store(entry(before));
-            return Ok(handle(target.number, before));
-        }
-        if !names_record(before) && own.entry.compare_exchange(before, entry(before)).is_ok() {
+        let exchanged = || {
+            if planted(Bug::InsertsBlindly) {
+                own.entry.store(entry(before));
+            }
+            planted(Bug::InsertsBlindly) || own.entry.compare_exchange(before, entry(before)).is_ok()
+        };
+        if !names_record(before) && exchanged() {
             return Ok(handle(target.number, before));
         }
     }
@@ -123,17 +125,19 @@ pub fn insert(target: Target, rights: Rights, flags: Flags) -> Result<Handle> {
         target.drop_handle();
         return Err(NOT_ENOUGH_MEMORY);
     };
-    let before = place.entry.load();
-    place.entry.store(entry(before));
-    Ok(handle(slot, before))
+    Ok(put(place, slot, entry))
 }
 
 /// [`insert`] by the thread that has created the record just now, while no other can have a handle of it.
 pub fn insert_first(target: Target, rights: Rights, flags: Flags) -> Option<Handle> {
-    let entry = &target.record()?.entry;
-    let before = entry.load();
-    entry.store(Entry::new(target, rights, flags, before).0);
-    Some(handle(target.number, before))
+    Some(put(target.record()?, target.number, |before| Entry::new(target, rights, flags, before).0))
+}
+
+/// Sets the entry of a slot that is the caller's alone.
+fn put(place: &Record, slot: u32, entry: impl FnOnce(u64) -> u64) -> Handle {
+    let before = place.entry.load();
+    place.entry.store(entry(before));
+    handle(slot, before)
 }
 
 /// The handle in a slot, by the entry that was there before.

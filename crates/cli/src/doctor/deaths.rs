@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! How a thread that waits for a mutex learns that its owner died, as the core decides it for programs with this C library.
 
-use ntux_platform::kernel_futex;
 use ntux_platform::life::PAGE;
 use ntux_platform::protection::page_size;
 use ntux_platform::robust::Head;
@@ -9,6 +8,7 @@ use ntux_platform::without::Feature;
 use serde::Serialize;
 
 use super::facts::Facts;
+use super::multiple::why_no_futex_waitv;
 
 #[derive(Serialize)]
 pub struct OwnerDeaths {
@@ -33,17 +33,11 @@ impl OwnerDeaths {
 }
 
 fn why_not_the_kernel(facts: &Facts) -> Option<&'static str> {
-    let kills = facts.calls.iter().any(|call| call.name == "futex_waitv" && call.answer == "kills");
-    match () {
-        () if Feature::FutexWaitv.is_left_out() => Some("NTUX_WITHOUT disables futex_waitv"),
-        () if kills => Some("a filter kills programs for futex_waitv"),
-        () if !kernel_futex::has_wait_any() => {
-            Some("there is no futex_waitv, by which a thread sleeps on several words")
-        }
+    why_no_futex_waitv(facts).or_else(|| match () {
         () if Feature::RobustList.is_left_out() => Some("NTUX_WITHOUT disables robust lists"),
         () if !Head::of_this_thread().is_present() => Some("this thread has no robust list"),
         () if !cfg!(target_env = "gnu") => Some("the robust list of this C library is not that of the GNU C library"),
         () if page_size() != PAGE => Some("pages are larger than 4 KiB"),
         () => None,
-    }
+    })
 }

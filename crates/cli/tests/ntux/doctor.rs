@@ -82,17 +82,20 @@ fn the_text_names_every_call_and_the_verdict() {
     assert!(text.ends_with(&format!("{verdict}\n")), "{text}");
 }
 
+/// Why a report says that something is done by `by`.
+fn why(output: &Output, what: &str, by: &str) -> String {
+    let report = parse(output);
+    let [said, why] = ["by", "why"].map(|key| report[what][key].as_str().expect("text").to_owned());
+    assert_eq!(said, by, "{why}");
+    why
+}
+
 #[test]
 fn what_sleeps_behind_descriptors_is_said_and_why() {
     /// `io_uring_setup`
     const SETUP: libc::c_long = 425;
     let stage = Stage::new();
-    let said = |output: Output| {
-        let report = parse(&output);
-        let [by, why] = ["by", "why"].map(|key| report["wake_descriptors"][key].as_str().expect("text").to_owned());
-        assert_eq!(by, "thread", "{why}");
-        why
-    };
+    let said = |output: Output| why(&output, "wake_descriptors", "thread");
     let left_out = said(finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WITHOUT", "io_uring")));
     assert!(left_out.contains("NTUX_WITHOUT disables io_uring"), "{left_out}");
     let refused = said(doctor_under(&stage, &[Rule::errno(SETUP, libc::EPERM)]));
@@ -106,12 +109,7 @@ fn who_tells_of_an_owners_death_is_said_and_why() {
     /// `futex_waitv`
     const WAITV: libc::c_long = 449;
     let stage = Stage::new();
-    let said = |output: Output| {
-        let report = parse(&output);
-        let [by, why] = ["by", "why"].map(|key| report["owner_deaths"][key].as_str().expect("text").to_owned());
-        assert_eq!(by, "looks", "{why}");
-        why
-    };
+    let said = |output: Output| why(&output, "owner_deaths", "looks");
     let without = |what| said(finish(stage.ntux(&["doctor", "--json"]).env("NTUX_WITHOUT", what)));
     assert!(without("futex_waitv").contains("NTUX_WITHOUT disables futex_waitv"));
     assert!(without("robust_list").contains("NTUX_WITHOUT disables robust lists"));
