@@ -168,8 +168,10 @@ fn entry_of(handle: Handle) -> Result<(&'static Record, u32, Entry)> {
 /// Errors: `INVALID_HANDLE`.
 #[inline]
 pub fn look_up(handle: Handle) -> Result<Found> {
-    let (place, _, entry) = entry_of(handle)?;
-    let record = entry.target().record().ok_or(INVALID_HANDLE)?;
+    let (place, slot, entry) = entry_of(handle)?;
+    let target = entry.target();
+    // Usually in the slot of the handle.
+    let record = if target.number == slot { place } else { target.record().ok_or(INVALID_HANDLE)? };
     let (kind, object) = (record.kind(), record.object());
     // O-record
     if !planted(Bug::LooksOnce) && place.entry.load() != entry.0 {

@@ -47,7 +47,7 @@ use crate::planted::{Bug, planted};
 use crate::pool::{Pool, Slot};
 use crate::port::{self, Port};
 use crate::process::Other;
-use crate::thread::Thread;
+use crate::thread::{self, Thread};
 use crate::timer::Timer;
 
 /// Slots of a process, each for a record and a handle, or for a further handle.
@@ -121,13 +121,23 @@ pub fn slot(number: u32) -> Option<&'static Record> {
     POOL.get(number)
 }
 
-/// Takes a slot for a handle. None if there is none.
+/// Takes a slot: the one that the calling thread has kept, or one of the pool. None if there is none.
 pub fn take_slot() -> Option<(u32, &'static Record)> {
-    POOL.take()
+    match thread::take_slot() {
+        Some(number) => Some((number, POOL.get(number)?)),
+        None => POOL.take(),
+    }
 }
 
-/// Gives it back.
+/// Gives it back. The calling thread keeps it, if it has none, for what it creates next.
 pub fn give_slot(number: u32) {
+    if !thread::keeps_slot(number) {
+        give_kept_slot(number);
+    }
+}
+
+/// Gives the pool a slot that a thread has kept.
+pub fn give_kept_slot(number: u32) {
     POOL.give(number);
 }
 
@@ -183,7 +193,7 @@ pub enum First {
 ///
 /// Errors: `NOT_ENOUGH_MEMORY`.
 pub fn create(kind: Kind, object: Object, payload: Payload, first: First) -> Result<Target> {
-    let Some((number, record)) = POOL.take() else {
+    let Some((number, record)) = take_slot() else {
         arena::let_go(object);
         return Err(NOT_ENOUGH_MEMORY);
     };
@@ -303,7 +313,7 @@ impl Target {
             unsafe { end_payload(record.kind(), payload as usize, is_made_here) };
         }
         if !planted(Bug::GivesEarly) {
-            POOL.give(self.number);
+            give_slot(self.number);
         }
     }
 }

@@ -3,7 +3,8 @@
 //!
 //! # Role
 //! Unfair: whoever comes first takes it. But readers that come after a waiting writer wait for it, and the last of several readers leaves
-//! the lock to the writer; a writer leaves it to whoever is first, reader or writer. Not recursive.
+//! the lock to the writer; a writer leaves it to whoever is first, reader or writer. Not recursive. Nobody spins for it: that has saved
+//! nothing measurable (docs/win/suites.md).
 //!
 //! # Picture
 //! ```text
@@ -51,9 +52,6 @@ const READER: u32 = 8;
 const WRITER_CLASS: u32 = 1;
 const READER_CLASS: u32 = 2;
 
-/// Looks before a thread sleeps; a checker's threads run when it says so.
-const LOOKS: u32 = if cfg!(ntux_explore) { 0 } else { 100 };
-
 /// A lock at an address, which is all that there is of it.
 #[derive(Clone, Copy)]
 pub struct SrwLock<'a>(&'a Word32);
@@ -69,7 +67,7 @@ impl SrwLock<'_> {
     pub fn acquire_exclusive(self) {
         let mut bits = EXCLUSIVE;
         loop {
-            let seen = self.look(is_free);
+            let seen = self.0.load();
             if is_free(seen) {
                 if self.0.compare_exchange(seen, seen | bits).is_ok() {
                     return;
@@ -94,7 +92,7 @@ impl SrwLock<'_> {
 
     pub fn acquire_shared(self) {
         while !self.try_acquire_shared() {
-            let seen = self.look(is_open_to_readers);
+            let seen = self.0.load();
             if !is_open_to_readers(seen) && self.announce(seen, READERS_WAIT) {
                 word::wait(self.0, seen | READERS_WAIT, READER_CLASS, Deadline::Never);
             }
@@ -154,19 +152,6 @@ impl SrwLock<'_> {
     /// Says that a thread is about to sleep. False if the word has changed.
     fn announce(self, seen: u32, bit: u32) -> bool {
         seen & bit != 0 || self.0.compare_exchange(seen, seen | bit).is_ok()
-    }
-
-    /// Looks for a while, unless others sleep.
-    fn look(self, is_good: impl Fn(u32) -> bool) -> u32 {
-        let mut seen = self.0.load();
-        for _ in 0..LOOKS {
-            if is_good(seen) || seen & (WRITERS_WAIT | READERS_WAIT) != 0 {
-                break;
-            }
-            core::hint::spin_loop();
-            seen = self.0.load();
-        }
-        seen
     }
 }
 

@@ -178,8 +178,8 @@ impl Drop for Thread {
 struct Own {
     /// Its record, which it holds.
     target: Option<Target>,
-    /// The mutexes that it owns, and how often.
-    owned: Vec<(Object, u32)>,
+    /// The mutexes that it owns, beside that of [`Me`].
+    owned: Vec<Owned>,
     /// APCs that were taken from the queue, and are its next ones.
     due: VecDeque<Apc>,
     /// Timers that queue calls for it, and perhaps others that have done so.
@@ -199,19 +199,49 @@ impl Own {
     }
 }
 
+/// A mutex, and how often a thread owns it.
 #[derive(Clone, Copy)]
+struct Owned {
+    mutex: Object,
+    times: u32,
+}
+
+impl Owned {
+    const NONE: Owned = Owned { mutex: Object(0), times: 0 };
+}
+
+/// What a thread needs at once: no place of it has a destructor.
 struct Me {
-    lineage: u64,
-    id: u32,
+    lineage: Cell<u64>,
+    id: Cell<u32>,
     /// The id with which it owns mutexes; 0: not yet known.
-    owner: u32,
+    owner: Cell<u32>,
     /// Others find the thread by its id.
-    is_known: bool,
+    is_known: Cell<bool>,
+    /// A mutex that it owns, so that threads which own one at a time keep no list.
+    owned: Cell<Owned>,
+    /// A slot of [`record`] that nobody uses; 0: none; [`NO_MORE`]: the thread ends, and keeps none.
+    slot: Cell<u32>,
+}
+
+const NO_MORE: u32 = u32::MAX;
+
+impl Me {
+    const fn new() -> Me {
+        Me {
+            lineage: Cell::new(0),
+            id: Cell::new(0),
+            owner: Cell::new(0),
+            is_known: Cell::new(false),
+            owned: Cell::new(Owned::NONE),
+            slot: Cell::new(0),
+        }
+    }
 }
 
 thread_local! {
     /// Without destructor, so it works as long as the thread runs.
-    static ME: Cell<Me> = const { Cell::new(Me { lineage: 0, id: 0, owner: 0, is_known: false }) };
+    static ME: Me = const { Me::new() };
     static OWN: RefCell<Own> = RefCell::new(Own::new(liveness::lineage()));
 }
 
@@ -222,8 +252,8 @@ pub fn id() -> u32 {
     if crate::explored::machine().is_some() {
         return liveness::thread_id() as u32;
     }
-    let me = ME.get();
-    if me.lineage == liveness::lineage() { me.id } else { learn_id() }
+    let known = ME.with(|me| (me.lineage.get() == liveness::lineage()).then(|| me.id.get()));
+    known.unwrap_or_else(learn_id)
 }
 
 /// The id with which the calling thread owns mutexes: its own, or, among processes that share names, one that the arena gives it. (If the
@@ -234,8 +264,8 @@ pub fn owner() -> u32 {
     if crate::explored::machine().is_some() {
         return id();
     }
-    let me = ME.get();
-    if me.owner != 0 && me.lineage == liveness::lineage() { me.owner } else { learn_owner() }
+    let known = ME.with(|me| (me.lineage.get() == liveness::lineage()).then(|| me.owner.get()));
+    known.filter(|&owner| owner != 0).unwrap_or_else(learn_owner)
 }
 
 #[cold]
@@ -245,15 +275,14 @@ fn learn_owner() -> u32 {
     let _ = arena();
     let of_arena = || arena().ok()?.with_waiter(|core, waiter| core.owner_of_this_thread(waiter)).ok();
     let owner = arena::is_of_session().then(of_arena).flatten().unwrap_or(id);
-    ME.set(Me { owner, ..ME.get() });
+    ME.with(|me| me.owner.set(owner));
     owner
 }
 
 /// The calling thread's id, if others can open a handle by it.
 #[inline]
 pub fn known_id() -> Option<u32> {
-    let me = ME.get();
-    (me.lineage == liveness::lineage() && me.is_known).then_some(me.id)
+    ME.with(|me| (me.lineage.get() == liveness::lineage() && me.is_known.get()).then(|| me.id.get()))
 }
 
 /// The calling thread's id, as it tells it to others, who may open a handle by it: so there is a record from now on, if there is memory.
@@ -266,13 +295,21 @@ pub fn tell_id() -> u32 {
 fn learn_id() -> u32 {
     let id = liveness::thread_id() as u32;
     let lineage = liveness::lineage();
-    ME.set(Me { lineage, id, owner: 0, is_known: false });
-    with_own(|own| {
+    ME.with(|me| {
+        me.lineage.set(lineage);
+        me.id.set(id);
+        me.owner.set(0);
+        me.is_known.set(false);
+        me.owned.set(Owned::NONE);
+    });
+    let is_alive = with_own(|own| {
         if own.lineage != lineage {
             // A forked child is another thread: what its parent owns and holds stays the parent's.
             *own = Own::new(lineage);
         }
     });
+    // The end of an earlier life has given it back.
+    ME.with(|me| me.slot.set(if is_alive.is_some() { 0 } else { NO_MORE }));
     id
 }
 
@@ -286,37 +323,95 @@ fn with_own<R>(work: impl FnOnce(&mut Own) -> R) -> Option<R> {
 }
 
 /// The calling thread has acquired this mutex once more.
+#[inline]
 pub fn owns(mutex: Object) {
-    with_own(|own| match own.owned.iter_mut().rev().find(|(owned, _)| *owned == mutex) {
-        Some((_, times)) => *times += 1,
+    let is_counted = ME.with(|me| {
+        let owned = me.owned.get();
+        let is_free_for = owned.times == 0 || owned.mutex == mutex;
+        // (Virtual threads have the list alone.)
+        if is_free_for && !cfg!(ntux_explore) {
+            me.owned.set(Owned { mutex, times: owned.times + 1 });
+        }
+        is_free_for && !cfg!(ntux_explore)
+    });
+    if !is_counted {
+        owns_beside(mutex);
+    }
+}
+
+/// The same of a mutex for the list.
+fn owns_beside(mutex: Object) {
+    with_own(|own| match own.owned.iter_mut().rev().find(|owned| owned.mutex == mutex) {
+        Some(owned) => owned.times += 1,
         None => {
             if own.owned.len() == own.owned.capacity() {
                 forget_closed(&mut own.owned);
             }
-            own.owned.push((mutex, 1));
+            own.owned.push(Owned { mutex, times: 1 });
         }
     });
 }
 
 /// Mutexes that were closed while they were owned.
 #[cold]
-fn forget_closed(owned: &mut Vec<(Object, u32)>) {
+fn forget_closed(list: &mut Vec<Owned>) {
     if let Ok(arena) = arena() {
-        owned.retain(|(mutex, _)| arena.core().kind(*mutex).is_ok());
+        let is_there = |owned: &Owned| arena.core().kind(owned.mutex).is_ok();
+        list.retain(is_there);
+        ME.with(|me| {
+            if !is_there(&me.owned.get()) {
+                me.owned.set(Owned::NONE);
+            }
+        });
     }
-    owned.reserve(owned.len().max(4));
+    list.reserve(list.len().max(4));
 }
 
 /// The calling thread has released this mutex once.
+#[inline]
 pub fn owns_less(mutex: Object) {
+    let is_counted = ME.with(|me| {
+        let owned = me.owned.get();
+        let is_it = owned.times > 0 && owned.mutex == mutex;
+        if is_it {
+            me.owned.set(Owned { times: owned.times - 1, ..owned });
+        }
+        is_it
+    });
+    if !is_counted {
+        owns_less_beside(mutex);
+    }
+}
+
+/// The same of a mutex of the list.
+fn owns_less_beside(mutex: Object) {
     with_own(|own| {
-        if let Some(index) = own.owned.iter().rposition(|(owned, _)| *owned == mutex) {
-            own.owned[index].1 -= 1;
-            if own.owned[index].1 == 0 {
+        if let Some(index) = own.owned.iter().rposition(|owned| owned.mutex == mutex) {
+            own.owned[index].times -= 1;
+            if own.owned[index].times == 0 {
                 own.owned.swap_remove(index);
             }
         }
     });
+}
+
+/// The slot that the calling thread has kept, which is the caller's then. None if it has kept none.
+pub fn take_slot() -> Option<u32> {
+    ME.with(|me| match me.slot.get() {
+        0 | NO_MORE => None,
+        number => {
+            me.slot.set(0);
+            Some(number)
+        }
+    })
+}
+
+/// Keeps a slot for the next [`take_slot`]. False if the thread has one, or ends. (Virtual threads keep none.)
+pub fn keeps_slot(number: u32) -> bool {
+    // From its first call on, the thread's end gives the slot back.
+    id();
+    let is_kept = |me: &Me| me.slot.get() == 0 && !cfg!(ntux_explore);
+    ME.with(|me| is_kept(me) && me.slot.replace(number) == 0)
 }
 
 /// The calling thread's record, which lives as long as the thread.
@@ -372,7 +467,7 @@ pub fn of<'a>(target: Target) -> Option<&'a Thread> {
 /// Others find the calling thread by its id from now on. (Virtual threads ask each time.)
 fn is_known() {
     if !cfg!(ntux_explore) {
-        ME.set(Me { is_known: true, ..ME.get() });
+        ME.with(|me| me.is_known.set(true));
     }
 }
 
@@ -463,11 +558,16 @@ pub fn has_apc() -> bool {
 impl Drop for Own {
     /// The thread ends (O-end).
     fn drop(&mut self) {
+        match ME.with(|me| me.slot.replace(NO_MORE)) {
+            0 | NO_MORE => {}
+            slot => record::give_kept_slot(slot),
+        }
         let (Ok(arena), true) = (arena(), self.lineage == liveness::lineage()) else { return };
         let owner = owner();
-        for (mutex, _) in self.owned.drain(..) {
+        let at_hand = ME.with(|me| me.owned.replace(Owned::NONE));
+        for owned in self.owned.drain(..).chain((at_hand.times > 0).then_some(at_hand)) {
             // It may have been closed.
-            let _ = arena.with_waiter(|core, waiter| core.mutex_kill(waiter, mutex, owner));
+            let _ = arena.with_waiter(|core, waiter| core.mutex_kill(waiter, owned.mutex, owner));
         }
         let Some(target) = self.target.take() else { return };
         if let (Some(thread), Some(record)) = (of(target), target.record()) {

@@ -62,54 +62,69 @@ static Work by(int threads, const Work &work)
     };
 }
 
-static CRITICAL_SECTION section;
-static SRWLOCK srw;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
-static volatile long guarded;
+alignas(128) static CRITICAL_SECTION section;
+alignas(128) static SRWLOCK srw;
+alignas(128) static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+alignas(128) static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
+alignas(128) static volatile long guarded;
 
-static void in_section(long times)
+/* What a thread does with a lock and, in the rows of several threads, as long without it. With nothing to do there, one thread would keep most
+ * locks to itself. */
+static void counted(volatile long *counter)
 {
-    while (times--) {
-        ntw_EnterCriticalSection(&section);
-        guarded = guarded + 1;
-        ntw_LeaveCriticalSection(&section);
-    }
+    for (int i = 0; i < 200; i++)
+        *counter = *counter + 1;
 }
 
-static void in_srw(long times)
+static Work alone(void (*enter)(), void (*leave)())
 {
-    while (times--) {
-        ntw_AcquireSRWLockExclusive(&srw);
-        guarded = guarded + 1;
-        ntw_ReleaseSRWLockExclusive(&srw);
-    }
+    return [=](long times) {
+        while (times--) {
+            enter();
+            guarded = guarded + 1;
+            leave();
+        }
+    };
 }
 
-static void sharing_srw(long times)
+static Work beside_others(void (*enter)(), void (*leave)(), volatile long *counter)
 {
-    while (times--) {
-        ntw_AcquireSRWLockShared(&srw);
-        ntw_ReleaseSRWLockShared(&srw);
-    }
+    return [=](long times) {
+        volatile long own = 0;
+        while (times--) {
+            enter();
+            counted(counter ? counter : &own);
+            leave();
+            counted(&own);
+        }
+    };
 }
 
-static void in_pthread(long times)
-{
-    while (times--) {
-        pthread_mutex_lock(&lock);
-        guarded = guarded + 1;
-        pthread_mutex_unlock(&lock);
-    }
-}
+static void enter_section() { ntw_EnterCriticalSection(&section); }
+static void leave_section() { ntw_LeaveCriticalSection(&section); }
+static void acquire_srw() { ntw_AcquireSRWLockExclusive(&srw); }
+static void release_srw() { ntw_ReleaseSRWLockExclusive(&srw); }
+static void share_srw() { ntw_AcquireSRWLockShared(&srw); }
+static void unshare_srw() { ntw_ReleaseSRWLockShared(&srw); }
+static void lock_pthread() { pthread_mutex_lock(&lock); }
+static void unlock_pthread() { pthread_mutex_unlock(&lock); }
+static void share_pthread() { pthread_rwlock_rdlock(&rw); }
+static void unshare_pthread() { pthread_rwlock_unlock(&rw); }
 
-static void sharing_pthread(long times)
-{
-    while (times--) {
-        pthread_rwlock_rdlock(&rw);
-        pthread_rwlock_unlock(&rw);
-    }
-}
+struct Lock {
+    const char *what, *peer;
+    void (*enter)(), (*leave)();
+    volatile long *counter; /* NULL: readers change nothing */
+};
+
+static const Lock locks[] = {
+    {"critical section", "ntux", enter_section, leave_section, &guarded},
+    {"critical section", "pthread", lock_pthread, unlock_pthread, &guarded},
+    {"SRW lock, exclusive", "ntux", acquire_srw, release_srw, &guarded},
+    {"SRW lock, exclusive", "pthread", lock_pthread, unlock_pthread, &guarded},
+    {"SRW lock, shared", "ntux", share_srw, unshare_srw, NULL},
+    {"SRW lock, shared", "pthread", share_pthread, unshare_pthread, NULL},
+};
 
 /* The same objects through ntux.h, which has no handles. */
 static ntux_arena *arena;
@@ -185,7 +200,7 @@ static std::vector<Row> rows()
             done(ntux_mutex_unlock(arena, mutex_in_arena, owner, NULL));
         }
     });
-    add("mutex, alone", "pthread", in_pthread);
+    add("mutex, alone", "pthread", ::alone(lock_pthread, unlock_pthread));
     add("set and wait, alone", "ntux", [](long times) {
         while (times--) {
             ntw_SetEvent(alone);
@@ -224,15 +239,15 @@ static std::vector<Row> rows()
         in_turn(neosmart::CreateEvent(false, false), neosmart::CreateEvent(false, false), neosmart::SetEvent,
                 [](neosmart::neosmart_event_t it) { neosmart::WaitForEvent(it, (uint64_t)-1); }));
 #endif
-    for (int threads : {1, 2, 4, 16, 64}) {
-        std::string suffix = ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
-        add("critical section" + suffix, "ntux", by(threads, in_section));
-        add("critical section" + suffix, "pthread", by(threads, in_pthread));
-        add("SRW lock, exclusive" + suffix, "ntux", by(threads, in_srw));
-        add("SRW lock, exclusive" + suffix, "pthread", by(threads, in_pthread));
-        add("SRW lock, shared" + suffix, "ntux", by(threads, sharing_srw));
-        add("SRW lock, shared" + suffix, "pthread", by(threads, sharing_pthread));
-    }
+    for (const Lock &it : locks)
+        add(std::string(it.what) + ", alone", it.peer, ::alone(it.enter, it.leave));
+    for (int threads : {2, 4, 16, 64})
+        for (const Lock &it : locks)
+            add(std::string(it.what) + ", " + std::to_string(threads) + " threads", it.peer,
+                by(threads, beside_others(it.enter, it.leave, it.counter)));
+    /* As bad as it gets: whoever has left the lock wants it at once. */
+    for (const Lock &it : locks)
+        add(std::string(it.what) + ", 2 threads, nothing else", it.peer, by(2, ::alone(it.enter, it.leave)));
     return all;
 }
 

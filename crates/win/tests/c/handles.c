@@ -30,6 +30,26 @@ static void numbers(void)
     WORKS(TRUE, CloseHandle(GetCurrentThread()));
 }
 
+static DWORD WINAPI create_and_close(LPVOID unused)
+{
+    (void)unused;
+    IS(TRUE, CloseHandle(CreateEvent(NULL, TRUE, TRUE, NULL)));
+    return 0;
+}
+
+/* A thread keeps a slot for what it creates next, and gives it back when it ends. */
+static void slots_of_ended_threads(void)
+{
+    HANDLE last;
+    int i;
+
+    for (i = 0; i < 100; i++)
+        join(start(create_and_close, NULL));
+    last = CreateEvent(NULL, TRUE, TRUE, NULL);
+    IS(1, ((ULONG_PTR)last >> 2 & 0xfffff) < 50);
+    IS(TRUE, CloseHandle(last));
+}
+
 static void flags(void)
 {
     SECURITY_ATTRIBUTES attributes;
@@ -159,6 +179,7 @@ int main(void)
 {
     alarm(300);
     numbers();
+    slots_of_ended_threads();
     flags();
     duplicates();
     closed_once();

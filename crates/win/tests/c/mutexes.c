@@ -59,6 +59,44 @@ static void abandoned(int exits)
     IS(TRUE, ReleaseMutex(other));
 }
 
+static HANDLE several[4];
+
+static DWORD WINAPI own_several_and_end(LPVOID unused)
+{
+    int i;
+
+    (void)unused;
+    for (i = 0; i < 4; i++)
+        IS(WAIT_OBJECT_0, WaitForSingleObject(several[i], INFINITE));
+    /* The first and the third are given back, and the first is taken twice more and given back once. */
+    IS(TRUE, ReleaseMutex(several[0]));
+    IS(TRUE, ReleaseMutex(several[2]));
+    IS(WAIT_OBJECT_0, WaitForMultipleObjects(1, several, TRUE, INFINITE));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(several[0], INFINITE));
+    IS(TRUE, ReleaseMutex(several[0]));
+    /* The second is taken once more and given back as often. */
+    IS(WAIT_OBJECT_0, WaitForSingleObject(several[1], INFINITE));
+    IS(TRUE, ReleaseMutex(several[1]));
+    IS(TRUE, ReleaseMutex(several[1]));
+    return 0;
+}
+
+/* Of several mutexes the end of a thread abandons those that it owns at the end. */
+static void abandoned_among_several(void)
+{
+    static const DWORD expected[4] = {WAIT_ABANDONED, WAIT_OBJECT_0, WAIT_OBJECT_0, WAIT_ABANDONED};
+    int i;
+
+    for (i = 0; i < 4; i++)
+        several[i] = CreateMutex(NULL, FALSE, NULL);
+    join(start(own_several_and_end, NULL));
+    for (i = 0; i < 4; i++) {
+        IS(expected[i], WaitForSingleObject(several[i], 0));
+        IS(TRUE, ReleaseMutex(several[i]));
+        IS(TRUE, CloseHandle(several[i]));
+    }
+}
+
 /* A wait keeps a mutex whose last handle is closed: its owner's end abandons it, and the waiter gets it. */
 static void closed_while_awaited(void)
 {
@@ -123,6 +161,7 @@ int main(void)
     recursion();
     abandoned(0);
     abandoned(1);
+    abandoned_among_several();
     closed_while_awaited();
     closed_before_the_end();
     closed_while_owned();
