@@ -49,6 +49,12 @@ impl State {
         Answer::Done
     }
 
+    pub(super) fn holds(&self, thread: ThreadId, object: Id) -> Answer {
+        let process = self.process_of(thread);
+        let held = self.objects[object].holds.by.iter().find(|(holder, _)| *holder == process);
+        Answer::Count(held.map_or(0, |(_, count)| *count))
+    }
+
     pub(super) fn release(&mut self, thread: ThreadId, object: Id) -> Result<Answer> {
         let process = self.process_of(thread);
         let lives = |process: &Process| process.is_none_or(|thread| !self.threads[thread].dead);
