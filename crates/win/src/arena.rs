@@ -60,6 +60,8 @@ pub unsafe extern "C" fn ntw_UseSessionNames(session: *const c_char) -> i32 {
         let session = if session.is_null() { c"win32" } else { unsafe { CStr::from_ptr(session) } };
         let session = session.to_str().map_err(|_| INVALID_PARAMETER)?;
         open_session(session)?;
+        // So that others can make handles for it.
+        arena()?.core().take_part().map_err(of_session)?;
         name::use_session();
         Ok(())
     })
