@@ -118,6 +118,7 @@ pub fn give(source: Handle, mask: Option<u32>, inherit: bool, to: &Other) -> Res
     if !is_of_session() || !matches!(found.kind, Kind::Event | Kind::Mutex | Kind::Semaphore | Kind::Timer) {
         return Err(CALL_NOT_IMPLEMENTED);
     }
+    // From here on, its number is another process's only if it ends, is waited for, and all other numbers come first.
     if to.has_ended().map_err(|_| INVALID_HANDLE)? {
         return Err(ACCESS_DENIED);
     }

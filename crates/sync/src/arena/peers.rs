@@ -16,7 +16,8 @@
 //!
 //! # Invariants
 //! * I-peer-1: one process at a time buries what a slot owns, and nobody owns anything new under the slot before the
-//!   burial is complete. So even a burial that was interrupted for hours finds only the dead process's resources.
+//!   burial is complete. So even a burial that was interrupted for hours finds only the dead process's resources. (But for a hold that
+//!   another process adds meanwhile, and takes back: O-for of [`super::holds`].)
 //! * I-peer-2: a thread that checks whether an owner is dead reads the owner's index first, and the slot afterwards. A
 //!   cached answer counts only while the slot is unchanged.
 //! * I-peer-3: no two processes write the same word, even if one has the other's number, because they differ in their incarnations.

@@ -160,6 +160,37 @@ static uint64_t calls_of(HANDLE timer)
     return (uint64_t)calls;
 }
 
+#define EACH 20
+
+static DWORD WINAPI uses_and_closes(LPVOID handle)
+{
+    DWORD refused = 0;
+    int each;
+
+    for (each = 0; each < EACH; each++) {
+        refused += !SetEvent((HANDLE)handle);
+        refused += !CloseHandle((HANDLE)handle);
+    }
+    return refused;
+}
+
+/* Two threads that have as many handles each, all of one number. Returns how many calls were refused. */
+static uint64_t used_by_threads(HANDLE handle)
+{
+    HANDLE threads[2];
+    DWORD refused[2] = {99, 99};
+    int each;
+
+    for (each = 0; each < 2; each++)
+        threads[each] = start(uses_and_closes, handle);
+    for (each = 0; each < 2; each++) {
+        IS(WAIT_OBJECT_0, WaitForSingleObject(threads[each], INFINITE));
+        IS(TRUE, GetExitCodeThread(threads[each], &refused[each]));
+        IS(TRUE, CloseHandle(threads[each]));
+    }
+    return refused[0] + refused[1];
+}
+
 static uint64_t done(char what, HANDLE handle)
 {
     HANDLE both[2], own = NULL;
@@ -177,6 +208,7 @@ static uint64_t done(char what, HANDLE handle)
     case 'k': return calls_of(handle);
     case 'o': return (uint64_t)(uintptr_t)OpenEventA(EVENT_ALL_ACCESS, FALSE, "named");
     case 'i': return GetHandleInformation(handle, &flags) ? flags : 99;
+    case 'T': return used_by_threads(handle);
     case 'x': return (uint64_t)execv(program, own_arguments);
     case 'P':
         flags = HANDLE_FLAG_PROTECT_FROM_CLOSE;
@@ -285,6 +317,7 @@ static void an_object_ends_with_the_last_handle_of_all(void)
 {
     struct servant servant = hire("serve"), killed = hire("serve");
     HANDLE event, first, second, own;
+    int each, round;
 
     /* Used, and closed. */
     event = CreateEventA(NULL, TRUE, FALSE, "named");
@@ -314,6 +347,16 @@ static void an_object_ends_with_the_last_handle_of_all(void)
     SUCCEEDS(TRUE, &servant, 'c', second);
     REFUSED(ERROR_INVALID_HANDLE, &servant, 'c', second);
     IS(FALSE, is_there());
+    /* Often, and by threads at the same time. */
+    for (round = 0; round < 50; round++) {
+        event = CreateEventA(NULL, TRUE, FALSE, "named");
+        for (each = 0; each < 2 * EACH; each++)
+            first = for_servant(&servant, event, 0, DUPLICATE_SAME_ACCESS);
+        IS(TRUE, CloseHandle(event));
+        SUCCEEDS(0, &servant, 'T', first);
+        REFUSED(ERROR_INVALID_HANDLE, &servant, 'c', first);
+        IS(FALSE, is_there());
+    }
     /* Beside a handle of the other process's own, and a duplicate that it has made. */
     event = CreateEventA(NULL, TRUE, FALSE, "named");
     own = (HANDLE)(uintptr_t)ask(&servant, 'o', NULL).result;
