@@ -54,7 +54,7 @@ namespace Ntux
                 case Native.ErrorInvalidParameter:
                     return new ArgumentException("A session's name has 1 to 200 bytes, and no '/'.");
                 case Native.ErrorNotSupported:
-                    return new PlatformNotSupportedException("Objects that processes share need Linux.");
+                    return new PlatformNotSupportedException("Processes cannot share objects on this system.");
                 default:
                     return Native.Failure(error, "the session");
             }

@@ -43,6 +43,7 @@ static class Tests
         Runs(ForgottenHandlesAreClosed);
         Runs(TheRuntimesOwnWaits);
         Runs(CancelledWaits);
+        Runs(TheExampleOfTheNote);
         Console.WriteLine(failures == 0 ? "all passed" : failures + " checks failed");
         return failures == 0 ? 0 : 1;
     }
@@ -466,6 +467,46 @@ static class Tests
         }
     }
 
+    // docs/win/dotnet.md shows this; the other process orders, and stops it.
+    static void TheExampleOfTheNote()
+    {
+        int done = 0;
+        var other = new OtherProcess("orders");
+
+        using (var work = new NtuxSemaphore(0, int.MaxValue, "shop.work"))
+        using (var stop = new NtuxEventWaitHandle(false, EventResetMode.ManualReset, "shop.stop"))
+        using (var books = new NtuxMutex(false, "shop.books"))
+        {
+            while (NtuxWaitHandle.WaitAny(work, stop) == 0)
+            {
+                try
+                {
+                    books.WaitOne();
+                }
+                catch (AbandonedMutexException)
+                {
+                    // The mutex is this thread's. A process that was killed with it may have left the books half written.
+                }
+                ++done;
+                books.ReleaseMutex();
+            }
+        }
+
+        Is(3, done);
+        other.Dispose();
+    }
+
+    static int Orders()
+    {
+        using (var work = new NtuxSemaphore(3, int.MaxValue, "shop.work"))
+        using (var stop = new NtuxEventWaitHandle(true, EventResetMode.ManualReset, "shop.stop"))
+        {
+            Console.WriteLine("ready");
+            Thread.Sleep(Timeout.Infinite);
+        }
+        return failures;
+    }
+
     static int Other(string does, string joins)
     {
         var untilTheEnd = new Thread(() => { Console.In.ReadToEnd(); Environment.Exit(3); });
@@ -478,6 +519,7 @@ static class Tests
             case "answers": return Answers();
             case "owns": return Owns();
             case "counts": return Counts();
+            case "orders": return Orders();
             default: return 2;
         }
     }
