@@ -23,8 +23,8 @@ static class Tests
         if (arguments.Length == 2)
             return Other(arguments[0], arguments[1]);
         session = "test-of-ntux-dotnet-" + Process.GetCurrentProcess().Id;
-        // Those before the first one with a session, which stays.
         Runs(WhatTheRuntimeRefuses);
+        // It joins the session of the others.
         Runs(SessionsAreOne);
         Runs(EventsAndSemaphoresBetweenProcesses);
         Runs(AMutexOfAnotherProcessInWaits);
