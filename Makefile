@@ -355,9 +355,9 @@ test-kernel: tools      ## Compare with the kernel's driver; some minutes
 	@.ci/tools kernel
 	@CARGO=$(CARGO) verify/conformance/kernel/test $(OUT)/kernel
 
-# WINE_SOURCE, PEVENTS_SOURCE and WINPR_SOURCE are trees to take the test programs from; else they are fetched. WRITE=--write puts the table into
-# docs/win/suites.md. DOTNET_RUNTIME is a directory with .NET; else it is fetched.
-test-win32: tools win capi    ## The Win32 face: programs of Wine, pevents, WinPR and 7-Zip, .NET, ours 600 times each, more schedules
+# WINE_SOURCE, PEVENTS_SOURCE, WINPR_SOURCE, SEVENZIP_SOURCE and PALSUITE_SOURCE are trees to take the test programs from; else they are
+# fetched. WRITE=--write puts the table into docs/win/suites.md. DOTNET_RUNTIME is a directory with .NET; else it is fetched.
+test-win32: tools win capi    ## The Win32 face: programs of Wine, pevents, WinPR, .NET and 7-Zip, ours 600 times each, more schedules
 	@$(SKIPS) $(WIN_DIR)/suites/run $(OUT) $(WRITE)
 	@$(SKIPS) $(WIN_DIR)/dotnet/test $(OUT)
 	$(WIN_DIR)/suites/speed $(OUT) 1 1000 > /dev/null
