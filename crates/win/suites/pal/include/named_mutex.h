@@ -41,9 +41,9 @@ static inline void suite_report()
 /* The first process has no arguments, and gives the others its number. */
 static inline int suite_initialize(int count, char **arguments)
 {
-    char session[32];
+    char session[40];
 
-    snprintf(session, sizeof session, "pal-%d", count > 1 ? atoi(arguments[1]) : static_cast<int>(getpid()));
+    snprintf(session, sizeof session, "test-of-ntux-pal-%d", count > 1 ? atoi(arguments[1]) : static_cast<int>(getpid()));
     return !ntw_UseSessionNames(session);
 }
 #define PAL_Initialize suite_initialize
