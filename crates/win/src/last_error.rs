@@ -16,6 +16,7 @@ pub const PATH_NOT_FOUND: Error = Error(3);
 pub const ACCESS_DENIED: Error = Error(5);
 pub const INVALID_HANDLE: Error = Error(6);
 pub const NOT_ENOUGH_MEMORY: Error = Error(8);
+pub const BAD_LENGTH: Error = Error(24);
 pub const GEN_FAILURE: Error = Error(31);
 pub const NOT_SUPPORTED: Error = Error(50);
 pub const INVALID_PARAMETER: Error = Error(87);
