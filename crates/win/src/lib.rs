@@ -16,7 +16,6 @@
 //! | What are packets posted to? | [`port`] |
 //! | What returns a status? | [`keyed_event`], by [`status`] |
 //! | What has to do with descriptors of the system? | [`descriptor`], [`object_fd`] |
-//! | What is refused? | [`refused`] |
 //!
 //! A function of the program (an APC, a thread, the callback of an `INIT_ONCE`) may end its thread, which unwinds. It is called from frames
 //! that have nothing to clean up, outside of [`boundary::call`].
@@ -55,7 +54,6 @@ mod pool;
 mod port;
 mod process;
 mod record;
-mod refused;
 mod semaphore;
 mod srw_lock;
 mod start;

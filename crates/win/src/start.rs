@@ -231,6 +231,12 @@ pub unsafe extern "C" fn ntw_GetExitCodeThread(thread: Handle, code: *mut u32) -
     })
 }
 
+/// Only one that has not begun can be suspended: a thread stopped anywhere can have any lock.
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_SuspendThread(thread: Handle) -> u32 {
+    call(FAILED, || ask(thread, Thread::suspend_unbegun))
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_ResumeThread(thread: Handle) -> u32 {
     call(FAILED, || ask(thread, |thread| Ok(thread.resume())))

@@ -18,6 +18,7 @@
 //! | from | to | by |
 //! | --- | --- | --- |
 //! | n > 0 | n - 1 | [`Thread::resume`]; 0 lets it begin |
+//! | n > 0 | n + 1 | [`Thread::suspend_unbegun`] |
 //! | n > 0 | ended | [`Thread::end_unbegun`]: it will not begin |
 //!
 //! # Order
@@ -35,7 +36,7 @@ use ntux_sync::Object;
 use crate::apc::{Apc, Queue};
 use crate::arena::{self, arena};
 use crate::descriptor::Kept;
-use crate::last_error::{NOT_ENOUGH_MEMORY, Result, of_object};
+use crate::last_error::{CALL_NOT_IMPLEMENTED, NOT_ENOUGH_MEMORY, Result, SIGNAL_REFUSED, of_object};
 use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Payload, Target};
 use crate::word;
@@ -45,6 +46,8 @@ pub const STILL_ACTIVE: u32 = 259;
 /// Threads of this library that have nothing to do end after so long.
 pub const IDLE_NS: u64 = 5_000_000_000;
 const ENDED: u32 = 1 << 31;
+/// The highest suspend count, as on Windows.
+const SUSPENDED_MAX: u32 = 127;
 
 /// What others know of a thread.
 #[cfg_attr(ntux_explore, repr(align(16)))]
@@ -107,6 +110,24 @@ impl Thread {
             if self.start.compare_exchange(seen, seen - 1).is_ok() {
                 word::wake(&self.start, 1, word::ANY);
                 return seen;
+            }
+        }
+    }
+
+    /// Increments the suspend count of one that has not begun. Returns the previous one.
+    ///
+    /// Errors: `CALL_NOT_IMPLEMENTED` if it has begun, or will not; `SIGNAL_REFUSED` if it is suspended often enough.
+    pub fn suspend_unbegun(&self) -> Result<u32> {
+        loop {
+            let seen = self.start.load();
+            if seen == 0 || seen & ENDED != 0 {
+                return Err(CALL_NOT_IMPLEMENTED);
+            }
+            if seen == SUSPENDED_MAX {
+                return Err(SIGNAL_REFUSED);
+            }
+            if self.start.compare_exchange(seen, seen + 1).is_ok() {
+                return Ok(seen);
             }
         }
     }

@@ -33,6 +33,7 @@ extern "C" {
 #define ERROR_INVALID_PARAMETER    87u
 #define ERROR_CALL_NOT_IMPLEMENTED 120u  /* this library does not do it: docs/win/reference.md says why */
 #define ERROR_TOO_MANY_TCBS        155u  /* the pool can have no other thread */
+#define ERROR_SIGNAL_REFUSED       156u  /* the thread is suspended 127 times */
 #define ERROR_ALREADY_EXISTS       183u  /* success: the object of this name was opened */
 #define ERROR_FILENAME_EXCED_RANGE 206u  /* the name is too long */
 #define ERROR_NOT_OWNER            288u  /* the calling thread does not own the mutex */
