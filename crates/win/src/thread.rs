@@ -12,7 +12,7 @@
 //! start   31      30                 0        exit_code   259 (STILL_ACTIVE), then what it ended with
 //!        +-------+-------------------+        id          0 until it runs
 //!        | ended |  suspend count    |        alert       0, or the event that ends an alertable wait
-//!        +-------+-------------------+
+//!        +-------+-------------------+        called      1: NtAlertThreadByThreadId has called it, and it has not waited for that since
 //! ```
 //! # Transitions of `start`
 //! | from | to | by |
@@ -58,6 +58,7 @@ pub struct Thread {
     unbegun_code: Word32,
     pub apcs: Queue,
     alert: Word64,
+    called: Word32,
     /// The process that has made `alert`.
     maker: u32,
 }
@@ -72,6 +73,7 @@ impl Thread {
             unbegun_code: Word32::new(0),
             apcs: Queue::new(),
             alert: Word64::new(0),
+            called: Word32::new(0),
             maker: liveness::generation(),
         }
     }
@@ -156,6 +158,26 @@ impl Thread {
                 seen if seen & ENDED != 0 => return Err(self.unbegun_code.load()),
                 seen => word::wait(&self.start, seen, word::ANY, Deadline::Never),
             };
+        }
+    }
+
+    /// Ends its next wait for a call, or the one in which it is.
+    pub fn call(&self) {
+        self.called.store(1);
+        word::wake(&self.called, 1, word::ANY);
+    }
+
+    /// The thread itself waits until it was called, which uses the call up. False if the deadline has passed.
+    pub fn wait_for_call(&self, deadline: Deadline) -> bool {
+        let mut is_late = false;
+        loop {
+            if self.called.compare_exchange(1, 0).is_ok() {
+                return true;
+            }
+            if is_late {
+                return false;
+            }
+            is_late = word::wait(&self.called, 0, word::ANY, deadline);
         }
     }
 
@@ -400,6 +422,10 @@ fn is_known() {
 /// The thread with this id, of which one handle more was counted: one that runs, or else one that has ended and has handles still. (The
 /// system gives numbers again.) Looks at every record.
 pub fn open(id: u32) -> Option<Target> {
+    if id == 0 {
+        // Threads that the system still starts have no other yet.
+        return None;
+    }
     let mut ended = None;
     for target in record::of_kind(Kind::Thread) {
         if !target.add_handle() {
