@@ -61,6 +61,14 @@ static void suspended(void)
     DWORD code;
 
     IS(WAIT_TIMEOUT, WaitForSingleObject(begun, 20));
+    WORKS(1, SuspendThread(thread));
+    WORKS(2, ResumeThread(thread));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(begun, 20));
+    for (code = 1; code < 127; code++)
+        WORKS(code, SuspendThread(thread));
+    FAILS(ERROR_SIGNAL_REFUSED, 0xffffffffu, SuspendThread(thread));
+    for (; code > 1; code--)
+        WORKS(code, ResumeThread(thread));
     WORKS(1, ResumeThread(thread));
     IS(WAIT_OBJECT_0, WaitForSingleObject(begun, INFINITE));
     WORKS(0, ResumeThread(thread));
@@ -76,6 +84,7 @@ static void suspended(void)
     IS(TRUE, GetExitCodeThread(thread, &code));
     IS(3, code);
     WORKS(0, ResumeThread(thread));
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0xffffffffu, SuspendThread(thread));
     IS(WAIT_TIMEOUT, WaitForSingleObject(begun, 0));
     IS(TRUE, CloseHandle(thread));
 }
