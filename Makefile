@@ -364,6 +364,11 @@ test-win32: tools win capi    ## The Win32 face: programs of Wine, pevents, WinP
 	$(CARGO) test --locked -p ntux-win --test c -- --ignored
 	$(EXPLORED) test --release -p ntux-explore --test win -- --ignored --nocapture
 
+# WINPR_SOURCE is a tree or a Git directory of FreeRDP; else it is fetched. JOBS is for ninja. WRITE=--write puts the counts into
+# docs/win/porting.md.
+test-winpr: tools win   ## WinPR's whole test run, as it is and with the patch that makes it use libntux-win; a quarter of an hour
+	@$(SKIPS) $(WIN_DIR)/winpr/test $(OUT) $(WRITE)
+
 test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them
 	@.ci/tools kernel
 	@crates/preload-watch/kernel/test $(OUT)/kernel
