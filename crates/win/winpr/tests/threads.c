@@ -8,6 +8,7 @@ enum { BUSY = 200 };
 static volatile LONG calls;
 static HANDLE called;
 static int ends[2];
+static pthread_key_t key;
 
 static VOID CALLBACK counts(ULONG_PTR more)
 {
@@ -28,6 +29,41 @@ static DWORD WINAPI reads(LPVOID unused)
 
     (void)unused;
     return (DWORD)read(ends[0], &byte, 1);
+}
+
+/* A library's own, which takes its time. */
+static void is_destroyed(void *argument)
+{
+    Sleep(SHORT_MS);
+    InterlockedIncrement(argument);
+}
+
+static DWORD WINAPI leaves(LPVOID argument)
+{
+    (void)pthread_setspecific(key, argument);
+    return 0;
+}
+
+/* A thread has ended when nothing of it runs any more: what it uses may be gone after a wait. */
+static void ended(void)
+{
+    volatile LONG destroyed = 0;
+    HANDLE both[2] = { NULL, called };
+
+    IS(0, pthread_key_create(&key, is_destroyed));
+    for (LONG round = 1; round <= 3; round++) {
+        both[0] = start(leaves, (LPVOID)&destroyed);
+        if (round == 1)
+            IS(WAIT_OBJECT_0, WaitForSingleObject(both[0], LONG_MS));
+        else if (round == 2)
+            IS(WAIT_OBJECT_0, WaitForMultipleObjects(2, both, FALSE, LONG_MS));
+        else {
+            (void)SetEvent(called);
+            IS(WAIT_OBJECT_0, WaitForMultipleObjects(2, both, TRUE, LONG_MS));
+        }
+        IS(round, destroyed);
+        join(both[0]);
+    }
 }
 
 /* What a thread is at while it is terminated. */
@@ -169,6 +205,8 @@ int main(void)
 {
     called = CreateEvent(NULL, FALSE, FALSE, NULL);
     queued();
+    if (!failures)
+        ended();
     if (!failures)
         terminated();
     if (!failures)
