@@ -42,6 +42,7 @@ mod init_once;
 mod kept;
 mod keyed_event;
 mod last_error;
+mod last_round;
 mod locked;
 mod memory;
 mod mutex;

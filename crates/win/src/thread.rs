@@ -2,10 +2,11 @@
 //! Threads: what others know of one through its handles, and what a thread knows of itself.
 //!
 //! # Role
-//! Every thread that calls this library has an id, which is the system's number of it: it owns mutexes by that. A thread that was made
-//! elsewhere gets a record when it first needs one. When a thread ends, however it does, the mutexes that it owns are abandoned, then its
-//! record is signaled. Until the core has owners of its own, a thread that is killed together with its process abandons nothing: a mutex
-//! that it shares with children or parents by a fork stays owned.
+//! Every thread that calls this library has an id, which is the system's number of it: it owns mutexes by that, or, in the arena of a
+//! session, by an id which that gives it. A thread that was made elsewhere gets a record when it first needs one. When a thread ends, however
+//! it does, the mutexes that it owns are abandoned, then, in the last round of its destructors ([`last_round`]), its record is signaled. A
+//! thread that is killed together with its process abandons nothing in an arena of the process's own: a mutex that it shares with children
+//! or parents by a fork stays owned.
 //!
 //! # Picture
 //! ```text
@@ -39,7 +40,7 @@ use crate::descriptor::Kept;
 use crate::last_error::{CALL_NOT_IMPLEMENTED, NOT_ENOUGH_MEMORY, Result, SIGNAL_REFUSED, of_object};
 use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Payload, Target};
-use crate::word;
+use crate::{last_round, word};
 
 /// GetExitCodeThread and GetExitCodeProcess say so of what runs.
 pub const STILL_ACTIVE: u32 = 259;
@@ -617,7 +618,26 @@ impl Drop for Own {
             let _ = arena.with_waiter(|core, waiter| core.mutex_kill(waiter, owned.mutex, owner));
         }
         let Some(target) = self.target.take() else { return };
-        if let (Some(thread), Some(record)) = (of(target), target.record()) {
+        let end = End { target, exit_code: self.exit_code };
+        // The first thread's destructors of keys do not run if the process exits.
+        if cfg!(ntux_explore) || liveness::thread_id() == u64::from(std::process::id()) {
+            end.tell();
+        } else {
+            last_round::tell(end);
+        }
+    }
+}
+
+/// The end of a thread, of whose record it has a hold, and which has abandoned its mutexes.
+pub struct End {
+    target: Target,
+    exit_code: u32,
+}
+
+impl End {
+    /// Tells it (O-end).
+    pub fn tell(self) {
+        if let (Ok(arena), Some(thread), Some(record)) = (arena(), of(self.target), self.target.record()) {
             if planted(Bug::EndsEarly) {
                 let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, record.object()));
             }
@@ -625,7 +645,7 @@ impl Drop for Own {
             thread.apcs.end();
             let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, record.object()));
         }
-        target.release();
+        self.target.release();
     }
 }
 
