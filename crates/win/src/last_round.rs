@@ -2,10 +2,10 @@
 //! The last that a thread does: it tells its end, after the destructors of its keys (`pthread_key_create`) have run.
 //!
 //! # Role
-//! Who has waited for a thread may end the process next, or unload what the thread has used. So its end is told when the destructors of
-//! other libraries are through, as `pthread_join` returns after them. The C library first runs the destructors of C++'s and Rust's values,
+//! A thread that has waited for another one may end the process next, or unload what the other one has used. So the end is told when the
+//! destructors of other libraries are through, as `pthread_join` returns after them. The C library first runs the destructors of C++'s and Rust's values,
 //! then those of keys, in rounds: a value that was set again meanwhile has another round. The end has a key of its own, whose value sets
-//! itself again in each round but the last.
+//! itself again in each round but the last that is certain to come.
 //!
 //! # Death
 //! A thread that is about to end, and does not come so far, ends with its process. `exit` runs no destructors of keys: its process ends.
@@ -15,8 +15,8 @@ use std::sync::OnceLock;
 
 use crate::thread::End;
 
-/// How many rounds there are. Where the C library has no destructors of values, these stand in a key themselves, and one round is over.
-const ROUNDS: u32 = if cfg!(all(target_os = "linux", target_env = "gnu")) { 4 } else { 3 };
+/// One round less than POSIX promises: a C library may run the destructors of values in one of them.
+const ROUNDS: u32 = 3;
 
 struct Awaited {
     end: End,
