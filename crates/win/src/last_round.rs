@@ -3,9 +3,9 @@
 //!
 //! # Role
 //! A thread that has waited for another one may end the process next, or unload what the other one has used. So the end is told when the
-//! destructors of other libraries are through, as `pthread_join` returns after them. The C library first runs the destructors of C++'s and Rust's values,
-//! then those of keys, in rounds: a value that was set again meanwhile has another round. The end has a key of its own, whose value sets
-//! itself again in each round but the last that is certain to come.
+//! destructors of other libraries are through, as `pthread_join` returns after them. The C library first runs the destructors of C++'s and
+//! Rust's values, then those of keys, in rounds: a value that was set again meanwhile has another round. The end has a key of its own,
+//! whose value sets itself again in each round but the last that is certain to come.
 //!
 //! # Death
 //! A thread that is about to end, and does not come so far, ends with its process. `exit` runs no destructors of keys: its process ends.
