@@ -355,13 +355,19 @@ test-kernel: tools      ## Compare with the kernel's driver; some minutes
 	@.ci/tools kernel
 	@CARGO=$(CARGO) verify/conformance/kernel/test $(OUT)/kernel
 
-# WINE_SOURCE, PEVENTS_SOURCE and WINPR_SOURCE are trees to take the test programs from; else they are fetched. WRITE=--write puts the table into
-# docs/win/suites.md.
-test-win32: tools win capi    ## The Win32 face: programs of Wine, pevents, WinPR and 7-Zip, ours 600 times each, more schedules
+# WINE_SOURCE, PEVENTS_SOURCE, WINPR_SOURCE, SEVENZIP_SOURCE and PALSUITE_SOURCE are trees to take the test programs from; else they are
+# fetched. WRITE=--write puts the table into docs/win/suites.md. DOTNET_RUNTIME is a directory with .NET; else it is fetched.
+test-win32: tools win capi    ## The Win32 face: programs of Wine, pevents, WinPR, .NET and 7-Zip, ours 600 times each, more schedules
 	@$(SKIPS) $(WIN_DIR)/suites/run $(OUT) $(WRITE)
+	@$(SKIPS) $(WIN_DIR)/dotnet/test $(OUT)
 	$(WIN_DIR)/suites/speed $(OUT) 1 1000 > /dev/null
 	$(CARGO) test --locked -p ntux-win --test c -- --ignored
 	$(EXPLORED) test --release -p ntux-explore --test win -- --ignored --nocapture
+
+# WINPR_SOURCE is a tree or a Git directory of FreeRDP; else it is fetched. JOBS is for ninja. WRITE=--write puts the counts into
+# docs/win/porting.md.
+test-winpr: tools win   ## WinPR's whole test run, as it is and with the patch that makes it use libntux-win; a quarter of an hour
+	@$(SKIPS) $(WIN_DIR)/winpr/test $(OUT) $(WRITE)
 
 test-soft-dirty: tools    ## The program that tests soft-dirty bits, on a kernel that has them
 	@.ci/tools kernel

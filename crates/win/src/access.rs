@@ -27,9 +27,14 @@ const GENERIC_EXECUTE: u32 = 0x2000_0000;
 const GENERIC_WRITE: u32 = 0x4000_0000;
 const GENERIC_READ: u32 = 0x8000_0000;
 
-/// The rights that an access mask asks for, of this kind of object.
+/// [`granted`] of an object that exists, which none is not granted of.
+pub fn granted_of_existing(kind: Kind, mask: u32) -> Result<Rights> {
+    if mask == 0 { Err(ACCESS_DENIED) } else { granted(kind, mask) }
+}
+
+/// The rights that an access mask asks for, of this kind of object, which is created, or has a handle already.
 ///
-/// Errors: `ACCESS_DENIED` for none, and for a right that the kind does not have; `PRIVILEGE_NOT_HELD`.
+/// Errors: `ACCESS_DENIED` for a right that the kind does not have; `PRIVILEGE_NOT_HELD`.
 pub fn granted(kind: Kind, mask: u32) -> Result<Rights> {
     let specific = match kind {
         Kind::Mutex => 0x1,
@@ -37,12 +42,12 @@ pub fn granted(kind: Kind, mask: u32) -> Result<Rights> {
         Kind::Descriptor => 0x1FF,
         Kind::Thread | Kind::Process => 0xFFFF,
     };
+    let generic = MAXIMUM_ALLOWED | GENERIC_ALL | GENERIC_EXECUTE | GENERIC_WRITE | GENERIC_READ;
+    if mask & !(STANDARD | specific | SYSTEM_SECURITY | generic) != 0 {
+        return Err(ACCESS_DENIED);
+    }
     if mask & SYSTEM_SECURITY != 0 {
         return Err(PRIVILEGE_NOT_HELD);
-    }
-    let known = STANDARD | specific | MAXIMUM_ALLOWED | GENERIC_ALL | GENERIC_EXECUTE | GENERIC_WRITE | GENERIC_READ;
-    if mask == 0 || mask & !known != 0 {
-        return Err(ACCESS_DENIED);
     }
     let everything = mask & (MAXIMUM_ALLOWED | GENERIC_ALL) != 0;
     let wait = if kind == Kind::KeyedEvent { WAIT_FOR_KEY | GENERIC_READ } else { SYNCHRONIZE | GENERIC_EXECUTE };
@@ -66,7 +71,10 @@ mod tests {
         assert_eq!(granted(Kind::KeyedEvent, SYNCHRONIZE), Ok(Rights { wait: false, modify: false }));
         assert_eq!(granted(Kind::Mutex, MODIFY_STATE), Err(ACCESS_DENIED));
         assert_eq!(granted(Kind::Mutex, SYSTEM_SECURITY), Err(PRIVILEGE_NOT_HELD));
-        assert_eq!(granted(Kind::Event, 0), Err(ACCESS_DENIED));
+        assert_eq!(granted(Kind::Process, u32::MAX), Err(ACCESS_DENIED));
+        assert_eq!(granted(Kind::Event, 0), Ok(Rights { wait: false, modify: false }));
+        assert_eq!(granted_of_existing(Kind::Event, 0), Err(ACCESS_DENIED));
+        assert_eq!(granted_of_existing(Kind::Event, SYNCHRONIZE | MODIFY_STATE), Ok(ALL));
     }
 
     #[test]

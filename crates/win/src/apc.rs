@@ -20,9 +20,9 @@ use core::ffi::c_void;
 
 use ntux_platform::atomic::Word64;
 
-use crate::boundary::call;
+use crate::boundary::{FALSE, call};
 use crate::handle::{self, CURRENT_THREAD, Handle};
-use crate::last_error::{GEN_FAILURE, INVALID_PARAMETER, Result};
+use crate::last_error::{CALL_NOT_IMPLEMENTED, GEN_FAILURE, INVALID_PARAMETER, Result};
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
 use crate::{arena, kept, thread, timer};
@@ -184,7 +184,7 @@ const NONE: u32 = 0;
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_QueueUserAPC2(function: Option<Function>, thread: Handle, argument: usize, flags: u32) -> i32 {
     if flags != NONE {
-        return crate::refused::refuse(0);
+        return call(FALSE, || Err(CALL_NOT_IMPLEMENTED));
     }
     ntw_QueueUserAPC(function, thread, argument) as i32
 }

@@ -13,15 +13,18 @@ const FLAG_PROTECT: u32 = 2;
 const DUPLICATE_CLOSE_SOURCE: u32 = 1;
 const DUPLICATE_SAME_ACCESS: u32 = 2;
 
+/// Errors: `INVALID_HANDLE`, also for one that is protected.
+pub fn close_handle(handle: Handle) -> Result<()> {
+    // Closing these does nothing, successfully.
+    if !handle::is_pseudo(handle) {
+        handle::remove(handle)?.drop_handle();
+    }
+    Ok(())
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_CloseHandle(handle: Handle) -> i32 {
-    call_for_bool(|| {
-        // Closing these does nothing, successfully.
-        if !handle::is_pseudo(handle) {
-            handle::remove(handle)?.drop_handle();
-        }
-        Ok(())
-    })
+    call_for_bool(|| close_handle(handle))
 }
 
 /// # Safety
@@ -57,8 +60,8 @@ pub unsafe extern "C" fn ntw_DuplicateHandle(
             target.drop_handle();
         }
         // SAFETY: the same contract.
-        unsafe { put(duplicate, duplicated?) };
-        Ok(())
+        unsafe { put(duplicate, duplicated.unwrap_or(core::ptr::null_mut())) };
+        duplicated.map(drop)
     })
 }
 

@@ -9,7 +9,9 @@ use crate::access::{self, Rights};
 use crate::arena::arena;
 use crate::boundary::call;
 use crate::handle::{self, Flags, Handle};
-use crate::last_error::{self, ALREADY_EXISTS, INTERNAL_ERROR, Result, SUCCESS, of_object};
+use crate::last_error::{
+    self, ACCESS_DENIED, ALREADY_EXISTS, FILE_NOT_FOUND, INTERNAL_ERROR, INVALID_PARAMETER, Result, SUCCESS, of_object,
+};
 use crate::name::{self, Created};
 use crate::record::{self, First, Kind, Payload, Target};
 use crate::text::Text;
@@ -61,6 +63,10 @@ pub unsafe fn create(
             Some(name) => {
                 let (target, error) = match name::create_or_open(name, kind, new, make)? {
                     Created::New(target) => (target, SUCCESS),
+                    Created::Existed(target) if access == Some(0) => {
+                        target.drop_handle();
+                        return Err(ACCESS_DENIED);
+                    }
                     Created::Existed(target) => (target, ALREADY_EXISTS),
                 };
                 (handle::insert(target, rights, flags)?, error)
@@ -71,11 +77,15 @@ pub unsafe fn create(
     })
 }
 
-/// Opens a handle of the object with this name.
+/// Opens a handle of the object with this name. Without any it fails with `INVALID_PARAMETER`, with an empty one with `FILE_NOT_FOUND`.
 pub fn open(kind: Kind, text: impl FnOnce() -> Result<Text>, access: u32, inherit: i32) -> Handle {
     call(core::ptr::null_mut(), || {
-        let target = name::open(text()?, kind)?;
-        let rights = access::granted(kind, access).inspect_err(|_| target.drop_handle())?;
+        let text = text()?;
+        if text.is_none() {
+            return Err(INVALID_PARAMETER);
+        }
+        let target = name::open(name::of(text)?.ok_or(FILE_NOT_FOUND)?, kind)?;
+        let rights = access::granted_of_existing(kind, access).inspect_err(|_| target.drop_handle())?;
         let_in(target, rights, inherit)
     })
 }

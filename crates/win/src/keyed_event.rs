@@ -26,44 +26,21 @@
 use core::ffi::c_void;
 
 use ntux::Deadline;
-use ntux_sync::Object;
+use ntux_sync::{New, Object};
 
-use crate::boundary::{call, put};
-use crate::handle::{self, Flags, Handle};
-use crate::last_error::{
-    ACCESS_DENIED, Error, INTERNAL_ERROR, INVALID_HANDLE, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, PATH_NOT_FOUND, Result,
-};
+use crate::attributes::{self, ObjectAttributes};
+use crate::boundary::call;
+use crate::handle::{self, Handle};
+use crate::last_error::NOT_ENOUGH_MEMORY;
 use crate::locked::PerProcess;
-use crate::name::{self, Created};
 use crate::planted::{Bug, planted};
-use crate::record::{self, First, Kind, Payload, Target};
-use crate::status::{self, call_for_status};
+use crate::record::{Kind, Target};
+use crate::status::{
+    ACCESS_DENIED, INTERNAL_ERROR, INVALID_HANDLE, INVALID_PARAMETER_1, INVALID_PARAMETER_4, OBJECT_TYPE_MISMATCH,
+    Result, SUCCESS, Status, TIMEOUT, USER_APC,
+};
 use crate::wait::{self, Woken};
-use crate::{access, apc, arena, create, thread, timer};
-
-const INHERIT: u32 = 0x2;
-const OPEN_IF: u32 = 0x80;
-/// Where names of the session are.
-const SESSION: &str = "\\BaseNamedObjects\\";
-
-/// UNICODE_STRING
-#[repr(C)]
-pub struct UnicodeString {
-    bytes: u16,
-    room: u16,
-    units: *const u16,
-}
-
-/// OBJECT_ATTRIBUTES. Its descriptor is not looked at.
-#[repr(C)]
-pub struct ObjectAttributes {
-    length: u32,
-    directory: Handle,
-    name: *const UnicodeString,
-    flags: u32,
-    descriptor: *const c_void,
-    quality: *const c_void,
-}
+use crate::{apc, arena, thread};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
@@ -135,21 +112,20 @@ impl State {
 struct Used(Option<Target>);
 
 impl Used {
-    /// The status, if it is refused.
-    fn of(handle: Handle, side: Side) -> core::result::Result<Used, u32> {
+    fn of(handle: Handle, side: Side) -> Result<Used> {
         if handle.is_null() {
             return Ok(Used(None));
         }
-        let found = handle::look_up(handle).map_err(status::of)?;
+        let found = handle::look_up(handle)?;
         if found.kind != Kind::KeyedEvent {
-            return Err(status::OBJECT_TYPE_MISMATCH);
+            return Err(OBJECT_TYPE_MISMATCH);
         }
         let rights = found.entry.rights();
         if !(if side == Side::Waits { rights.wait } else { rights.modify }) {
-            return Err(status::of(ACCESS_DENIED));
+            return Err(ACCESS_DENIED);
         }
         let target = found.entry.target();
-        if target.hold() { Ok(Used(Some(target))) } else { Err(status::of(INVALID_HANDLE)) }
+        if target.hold() { Ok(Used(Some(target))) } else { Err(INVALID_HANDLE) }
     }
 }
 
@@ -162,27 +138,24 @@ impl Drop for Used {
 }
 
 /// One round of a call. None if APCs may be due.
-fn round(handle: Handle, key: usize, side: Side, deadline: Deadline, alertable: bool) -> Result<Option<u32>> {
-    let used = match Used::of(handle, side) {
-        Ok(used) => used,
-        Err(refused) => return Ok(Some(refused)),
-    };
+fn round(handle: Handle, key: usize, side: Side, deadline: Deadline, alertable: bool) -> Result<Option<Status>> {
+    let used = Used::of(handle, side)?;
     let alert = thread::alert_of_caller()?;
     let state = STATE.get_or_make(State::default);
     let partner = state.lock().ok_or(NOT_ENOUGH_MEMORY)?.meet(Place { event: used.0, key }, side, alert);
     if let Some(partner) = partner {
         arena::set(partner);
-        return Ok(Some(status::SUCCESS));
+        return Ok(Some(SUCCESS));
     }
     loop {
         let woken = wait::of_wait_thread(&[], deadline, alertable);
         let is_alerted = alertable && thread::has_apc();
         let goes = is_alerted || !matches!(woken, Ok(Woken::Alerted));
         match state.lock().ok_or(NOT_ENOUGH_MEMORY)?.wake(alert, goes) {
-            Stands::Met => return Ok(Some(status::SUCCESS)),
+            Stands::Met => return Ok(Some(SUCCESS)),
             Stands::Sleeps => {}
             Stands::Alone if is_alerted => return Ok(None),
-            Stands::Alone => return woken.map(|_| Some(status::TIMEOUT)),
+            Stands::Alone => return Ok(woken.map(|_| Some(TIMEOUT))?),
         }
     }
 }
@@ -193,18 +166,15 @@ fn round(handle: Handle, key: usize, side: Side, deadline: Deadline, alertable: 
 /// `timeout` is NULL or points to a LARGE_INTEGER.
 unsafe fn meet(handle: Handle, key: usize, side: Side, alertable: u8, timeout: *const i64) -> u32 {
     if key & 1 != 0 {
-        return status::INVALID_PARAMETER_1;
+        return INVALID_PARAMETER_1.0;
     }
-    let deadline = match timeout.is_null() {
-        true => Deadline::Never,
-        // SAFETY: the same contract; not null.
-        false => timer::deadline(unsafe { timeout.read_unaligned() }),
-    };
+    // SAFETY: the same contract.
+    let deadline = unsafe { wait::deadline_at(timeout) };
     loop {
         let next = || round(handle, key, side, deadline, alertable != 0);
-        match call(Some(status::of(INTERNAL_ERROR)), || Ok(next().unwrap_or_else(|error| Some(status::of(error))))) {
-            Some(ended) => return ended,
-            None if apc::run() => return status::USER_APC,
+        match call(Some(INTERNAL_ERROR), || Ok(next().unwrap_or_else(Some))) {
+            Some(ended) => return ended.0,
+            None if apc::run() => return USER_APC.0,
             None => {}
         }
     }
@@ -236,33 +206,8 @@ pub unsafe extern "C-unwind" fn ntw_NtReleaseKeyedEvent(
     unsafe { meet(event, key.addr(), Side::Releases, alertable, timeout) }
 }
 
-/// What the attributes say: the name, and the flags.
-///
-/// Errors: `PATH_NOT_FOUND` for a name that is not of the session.
-///
 /// # Safety
-/// `attributes` is NULL or points to some, and what they point to is there.
-unsafe fn read(attributes: *const ObjectAttributes) -> Result<(Option<Vec<u16>>, u32)> {
-    // SAFETY: the same contract.
-    let Some(attributes) = (unsafe { attributes.as_ref() }) else { return Ok((None, 0)) };
-    // SAFETY: the same contract.
-    let Some(name) = (unsafe { attributes.name.as_ref() }).filter(|name| name.bytes != 0) else {
-        return Ok((None, attributes.flags));
-    };
-    // SAFETY: the same contract: so many bytes.
-    let units = (0..usize::from(name.bytes / 2)).map(|index| unsafe { name.units.add(index).read_unaligned() });
-    let units: Vec<u16> = units.collect();
-    let session: Vec<u16> = SESSION.encode_utf16().collect();
-    let name = units.strip_prefix(&session[..]).ok_or(PATH_NOT_FOUND)?;
-    Ok((Some(name.to_vec()), attributes.flags))
-}
-
-fn flags(flags: u32) -> Flags {
-    Flags { inherit: flags & INHERIT != 0, protect: false }
-}
-
-/// # Safety
-/// `event` is NULL or may be written; `attributes` is NULL or points to some.
+/// `event` is NULL or may be written; `attributes` is NULL or points to some, and what they point to is there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ntw_NtCreateKeyedEvent(
     event: *mut Handle,
@@ -270,34 +215,11 @@ pub unsafe extern "C" fn ntw_NtCreateKeyedEvent(
     attributes: *const ObjectAttributes,
     reserved: u32,
 ) -> u32 {
-    call_for_status(|| {
-        if reserved != 0 {
-            return Ok(status::INVALID_PARAMETER_4);
-        }
-        // SAFETY: the same contract.
-        let (text, attributes) = unsafe { read(attributes) }?;
-        let rights = access::granted(Kind::KeyedEvent, access)?;
-        let make = || {
-            // A wait for the handle ends at once, as on Windows.
-            let always = create::object(|core, waiter| core.event_create(waiter, true, true))?;
-            record::create(Kind::KeyedEvent, always, Payload::Nothing, First::Handle)
-        };
-        let (target, success) = match name::of(text)? {
-            None => (make()?, status::SUCCESS),
-            Some(name) => match name::create_or_open(name, Kind::KeyedEvent, None, make) {
-                Ok(Created::New(target)) => (target, status::SUCCESS),
-                Ok(Created::Existed(target)) if attributes & OPEN_IF != 0 => (target, status::OBJECT_NAME_EXISTS),
-                Ok(Created::Existed(target)) => {
-                    target.drop_handle();
-                    return Ok(status::OBJECT_NAME_COLLISION);
-                }
-                Err(error) => return Ok(of_name(error)),
-            },
-        };
-        // SAFETY: the same contract.
-        unsafe { put(event, handle::insert(target, rights, flags(attributes))?) };
-        Ok(success)
-    })
+    // A wait for the handle ends at once, as on Windows.
+    let always = New::Event { manual: true, signaled: true };
+    let new = if reserved == 0 { Ok(always) } else { Err(INVALID_PARAMETER_4) };
+    // SAFETY: the same contract.
+    unsafe { attributes::create(Kind::KeyedEvent, event, access, attributes, new) }
 }
 
 /// # Safety
@@ -308,27 +230,6 @@ pub unsafe extern "C" fn ntw_NtOpenKeyedEvent(
     access: u32,
     attributes: *const ObjectAttributes,
 ) -> u32 {
-    call_for_status(|| {
-        // SAFETY: the same contract.
-        let (text, attributes) = unsafe { read(attributes) }?;
-        if text.is_none() {
-            return Err(INVALID_PARAMETER);
-        }
-        let target = match name::open(text, Kind::KeyedEvent) {
-            Ok(target) => target,
-            Err(error) => return Ok(of_name(error)),
-        };
-        let rights = access::granted(Kind::KeyedEvent, access).inspect_err(|_| target.drop_handle())?;
-        // SAFETY: the same contract.
-        unsafe { put(event, handle::insert(target, rights, flags(attributes))?) };
-        Ok(status::SUCCESS)
-    })
-}
-
-/// An object of another kind has the name: Win32 says of it that the handle is bad.
-fn of_name(error: Error) -> u32 {
-    match error {
-        INVALID_HANDLE => status::OBJECT_TYPE_MISMATCH,
-        other => status::of(other),
-    }
+    // SAFETY: the same contract.
+    unsafe { attributes::open(Kind::KeyedEvent, event, access, attributes) }
 }

@@ -16,11 +16,13 @@ pub const PATH_NOT_FOUND: Error = Error(3);
 pub const ACCESS_DENIED: Error = Error(5);
 pub const INVALID_HANDLE: Error = Error(6);
 pub const NOT_ENOUGH_MEMORY: Error = Error(8);
+pub const BAD_LENGTH: Error = Error(24);
 pub const GEN_FAILURE: Error = Error(31);
 pub const NOT_SUPPORTED: Error = Error(50);
 pub const INVALID_PARAMETER: Error = Error(87);
 pub const CALL_NOT_IMPLEMENTED: Error = Error(120);
 pub const TOO_MANY_TCBS: Error = Error(155);
+pub const SIGNAL_REFUSED: Error = Error(156);
 pub const ALREADY_EXISTS: Error = Error(183);
 /// WAIT_IO_COMPLETION, which GetQueuedCompletionStatusEx sets as an error.
 pub const IO_COMPLETION: Error = Error(0xC0);

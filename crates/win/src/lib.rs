@@ -14,9 +14,8 @@
 //! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], all on [`word`] |
 //! | Which pages of memory were written? | [`memory`] |
 //! | What are packets posted to? | [`port`] |
-//! | What returns a status? | [`keyed_event`], by [`status`] |
+//! | What returns a status? | [`nt`], [`keyed_event`], waits of [`wait`], by [`status`] and [`attributes`] |
 //! | What has to do with descriptors of the system? | [`descriptor`], [`object_fd`] |
-//! | What is refused? | [`refused`] |
 //!
 //! A function of the program (an APC, a thread, the callback of an `INIT_ONCE`) may end its thread, which unwinds. It is called from frames
 //! that have nothing to clean up, outside of [`boundary::call`].
@@ -27,6 +26,7 @@ mod access;
 mod address;
 mod apc;
 mod arena;
+mod attributes;
 mod barrier;
 mod boundary;
 mod close;
@@ -43,10 +43,12 @@ mod init_once;
 mod kept;
 mod keyed_event;
 mod last_error;
+mod last_round;
 mod locked;
 mod memory;
 mod mutex;
 mod name;
+mod nt;
 mod object_fd;
 #[cfg(ntux_explore)]
 pub mod planted;
@@ -56,7 +58,6 @@ mod pool;
 mod port;
 mod process;
 mod record;
-mod refused;
 mod semaphore;
 mod srw_lock;
 mod start;

@@ -21,10 +21,62 @@ use crate::record::{self, First, Kind, Payload, Target};
 use crate::text::Text;
 use crate::{handed_over, thread};
 
-/// A name without prefix, and whether it is one of all sessions.
-pub type Name = (bool, Vec<u16>);
+/// A name without prefix.
+pub struct Name {
+    /// It is one of all sessions.
+    is_global: bool,
+    units: Vec<u16>,
+    /// It also means a name that differs in case.
+    ignores_case: bool,
+}
 
-type Names = HashMap<Name, Target>;
+impl Name {
+    /// The same; A to Z are looked for as a to z. If several names match, it means the latest of this process, or one of others.
+    pub fn ignoring_case(self) -> Name {
+        Name { ignores_case: true, ..self }
+    }
+}
+
+/// A letter of either case, as the core takes them for the same.
+pub fn folded(unit: u16) -> u16 {
+    u8::try_from(unit).map_or(unit, |byte| byte.to_ascii_lowercase().into())
+}
+
+/// What names have in common that differ in case only.
+type Common = (bool, Vec<u16>);
+/// Such names, in the order in which they came.
+type Alike = Vec<(Vec<u16>, Target)>;
+
+#[derive(Default)]
+struct Names(HashMap<Common, Alike>);
+
+impl Names {
+    fn common(name: &Name) -> Common {
+        (name.is_global, name.units.iter().copied().map(folded).collect())
+    }
+
+    /// The object of this name, of which one handle more was counted.
+    fn open(&self, name: &Name) -> Option<Target> {
+        let alike = self.0.get(&Names::common(name))?.iter().rev();
+        let mut meant = alike.filter(|(units, _)| name.ignores_case || *units == name.units);
+        meant.find(|(_, target)| target.open()).map(|&(_, target)| target)
+    }
+
+    /// The name is this object's from now on. An earlier one has no handles any more.
+    fn insert(&mut self, name: Name, target: Target) {
+        let alike = self.0.entry(Names::common(&name)).or_default();
+        alike.retain(|(units, _)| *units != name.units);
+        alike.push((name.units, target));
+        target.set_named();
+    }
+
+    fn forget(&mut self, target: Target) {
+        self.0.retain(|_, alike| {
+            alike.retain(|(_, named)| *named != target);
+            !alike.is_empty()
+        });
+    }
+}
 
 static NAMES: Mutex<Option<Names>> = Mutex::new(None);
 /// Which processes see names.
@@ -60,15 +112,15 @@ pub fn of(text: Text) -> Result<Option<Name>> {
         let prefix: Vec<u16> = prefix.encode_utf16().collect();
         text.strip_prefix(&prefix[..]).map(<[u16]>::to_vec)
     };
-    let (is_global, name) = match (prefixed("Global\\"), prefixed("Local\\")) {
+    let (is_global, units) = match (prefixed("Global\\"), prefixed("Local\\")) {
         (Some(rest), _) => (true, rest),
         (None, Some(rest)) => (false, rest),
         (None, None) => (false, text),
     };
-    if name.contains(&u16::from(b'\\')) {
+    if units.contains(&u16::from(b'\\')) {
         return Err(PATH_NOT_FOUND);
     }
-    Ok(Some((is_global, name)))
+    Ok(Some(Name { is_global, units, ignores_case: false }))
 }
 
 /// What an object to be created with a name meets.
@@ -90,9 +142,7 @@ pub fn create_or_open(
 ) -> Result<Created> {
     let mut guard = names();
     let names = guard.get_or_insert_default();
-    if let Some(&target) = names.get(&name)
-        && target.open()
-    {
+    if let Some(target) = names.open(&name) {
         drop(guard);
         return of_kind(target, kind).map(Created::Existed);
     }
@@ -100,15 +150,17 @@ pub fn create_or_open(
         SESSION => create_in_session(&name, kind, new.ok_or(CALL_NOT_IMPLEMENTED)?)?,
         _ => (make()?, false),
     };
-    target.set_named();
-    names.insert(name, target);
+    // What has existed may have a name in another case.
+    if !(existed && name.ignores_case) {
+        names.insert(name, target);
+    }
     Ok(if existed { Created::Existed(target) } else { Created::New(target) })
 }
 
 /// What the core creates, or has, by this name. Returns whether it existed.
 fn create_in_session(name: &Name, kind: Kind, new: New) -> Result<(Target, bool)> {
     let text = text_of(name)?;
-    let name = ntux_sync::Name::new(&text).map_err(|_| FILENAME_EXCED_RANGE)?;
+    let name = of_core(name, &text)?;
     let (object, existed) =
         arena()?.with_waiter(|core, waiter| core.create_named(waiter, name, new)).map_err(of_name)?;
     let target = of_session(kind, object)?;
@@ -121,15 +173,15 @@ fn create_in_session(name: &Name, kind: Kind, new: New) -> Result<(Target, bool)
 /// The same of one that exists.
 fn open_in_session(name: &Name, kind: Kind) -> Result<Target> {
     let text = text_of(name)?;
-    let name = ntux_sync::Name::new(&text).map_err(|_| FILENAME_EXCED_RANGE)?;
-    let of_core = match kind {
+    let name = of_core(name, &text)?;
+    let kind_of_core = match kind {
         Kind::Event => ntux_sync::Kind::ManualEvent,
         Kind::Mutex => ntux_sync::Kind::Mutex,
         Kind::Semaphore => ntux_sync::Kind::Semaphore,
         Kind::Timer => ntux_sync::Kind::SyncTimer,
         _ => return Err(CALL_NOT_IMPLEMENTED),
     };
-    let object = arena()?.core().open_named(name, of_core).map_err(of_name)?;
+    let object = arena()?.core().open_named(name, kind_of_core).map_err(of_name)?;
     of_session(kind, object)
 }
 
@@ -150,10 +202,15 @@ pub fn while_none_is_opened<R>(with: impl FnOnce() -> R) -> R {
 /// The name as the core has it.
 ///
 /// Errors: `INVALID_PARAMETER` if it is no text.
-fn text_of((is_global, name): &Name) -> Result<String> {
-    let prefix = if *is_global { "Global\\" } else { "Local\\" };
-    let name = String::from_utf16(name).map_err(|_| INVALID_PARAMETER)?;
-    Ok(format!("{prefix}{name}"))
+fn text_of(name: &Name) -> Result<String> {
+    let prefix = if name.is_global { "Global\\" } else { "Local\\" };
+    let units = String::from_utf16(&name.units).map_err(|_| INVALID_PARAMETER)?;
+    Ok(format!("{prefix}{units}"))
+}
+
+fn of_core<'a>(name: &Name, text: &'a str) -> Result<ntux_sync::Name<'a>> {
+    let of_core = ntux_sync::Name::new(text).map_err(|_| FILENAME_EXCED_RANGE)?;
+    Ok(if name.ignores_case { of_core.ignoring_case() } else { of_core })
 }
 
 fn of_name(error: ntux::Error) -> Error {
@@ -166,17 +223,11 @@ fn of_name(error: ntux::Error) -> Error {
 
 /// The object of this name, of which one handle more was counted.
 ///
-/// Errors: `INVALID_PARAMETER` without name, `FILE_NOT_FOUND`, `INVALID_HANDLE` for another kind; those of [`of`].
-pub fn open(text: Text, kind: Kind) -> Result<Target> {
-    if text.is_none() {
-        return Err(INVALID_PARAMETER);
-    }
-    let name = of(text)?.ok_or(FILE_NOT_FOUND)?;
+/// Errors: `FILE_NOT_FOUND`, `INVALID_HANDLE` for another kind; in a session, those of [`create_or_open`].
+pub fn open(name: Name, kind: Kind) -> Result<Target> {
     let mut guard = names();
     let names = guard.get_or_insert_default();
-    if let Some(&target) = names.get(&name)
-        && target.open()
-    {
+    if let Some(target) = names.open(&name) {
         drop(guard);
         return of_kind(target, kind);
     }
@@ -184,8 +235,9 @@ pub fn open(text: Text, kind: Kind) -> Result<Target> {
         return Err(FILE_NOT_FOUND);
     }
     let target = open_in_session(&name, kind)?;
-    target.set_named();
-    names.insert(name, target);
+    if !name.ignores_case {
+        names.insert(name, target);
+    }
     Ok(target)
 }
 
@@ -201,6 +253,6 @@ fn of_kind(target: Target, kind: Kind) -> Result<Target> {
 /// The last handle of the object was closed.
 pub fn forget(target: Target) {
     if let Some(names) = names().as_mut() {
-        names.retain(|_, named| *named != target);
+        names.forget(target);
     }
 }

@@ -282,7 +282,7 @@ pub extern "C" fn ntw_GetCurrentProcessId() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_OpenProcess(access: u32, inherit: i32, id: u32) -> Handle {
     call(core::ptr::null_mut(), || {
-        let rights = access::granted(Kind::Process, access)?;
+        let rights = access::granted_of_existing(Kind::Process, access)?;
         let target = match id {
             // Windows' idle process has no handles.
             0 => return Err(INVALID_PARAMETER),

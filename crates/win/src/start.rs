@@ -192,7 +192,7 @@ pub extern "C" fn ntw_GetCurrentThreadId() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_OpenThread(access: u32, inherit: i32, id: u32) -> Handle {
     call(ptr::null_mut(), || {
-        let rights = access::granted(Kind::Thread, access)?;
+        let rights = access::granted_of_existing(Kind::Thread, access)?;
         let own =
             if id == thread::id() { Some(thread::of_caller()?).filter(|target| target.add_handle()) } else { None };
         let target = own.or_else(|| thread::open(id)).ok_or(INVALID_PARAMETER)?;
@@ -229,6 +229,12 @@ pub unsafe extern "C" fn ntw_GetExitCodeThread(thread: Handle, code: *mut u32) -
         unsafe { put(code, exit_code) };
         Ok(())
     })
+}
+
+/// Only one that has not begun can be suspended: a thread stopped anywhere can have any lock.
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_SuspendThread(thread: Handle) -> u32 {
+    call(FAILED, || ask(thread, Thread::suspend_unbegun))
 }
 
 #[unsafe(no_mangle)]

@@ -2,22 +2,24 @@
 //! Threads: what others know of one through its handles, and what a thread knows of itself.
 //!
 //! # Role
-//! Every thread that calls this library has an id, which is the system's number of it: it owns mutexes by that. A thread that was made
-//! elsewhere gets a record when it first needs one. When a thread ends, however it does, the mutexes that it owns are abandoned, then its
-//! record is signaled. Until the core has owners of its own, a thread that is killed together with its process abandons nothing: a mutex
-//! that it shares with children or parents by a fork stays owned.
+//! Every thread that calls this library has an id, which is the system's number of it: it owns mutexes by that, or, in the arena of a
+//! session, by an id which that gives it. A thread that was made elsewhere gets a record when it first needs one. When a thread ends, however
+//! it does, the mutexes that it owns are abandoned, then, in the last round of its destructors ([`last_round`]), its record is signaled. A
+//! thread that is killed together with its process abandons nothing in an arena of the process's own: a mutex that it shares with children
+//! or parents by a fork stays owned.
 //!
 //! # Picture
 //! ```text
 //! start   31      30                 0        exit_code   259 (STILL_ACTIVE), then what it ended with
 //!        +-------+-------------------+        id          0 until it runs
 //!        | ended |  suspend count    |        alert       0, or the event that ends an alertable wait
-//!        +-------+-------------------+
+//!        +-------+-------------------+        called      1: NtAlertThreadByThreadId has called it, and it has not waited for that since
 //! ```
 //! # Transitions of `start`
 //! | from | to | by |
 //! | --- | --- | --- |
 //! | n > 0 | n - 1 | [`Thread::resume`]; 0 lets it begin |
+//! | n > 0 | n + 1 | [`Thread::suspend_unbegun`] |
 //! | n > 0 | ended | [`Thread::end_unbegun`]: it will not begin |
 //!
 //! # Order
@@ -35,16 +37,18 @@ use ntux_sync::Object;
 use crate::apc::{Apc, Queue};
 use crate::arena::{self, arena};
 use crate::descriptor::Kept;
-use crate::last_error::{NOT_ENOUGH_MEMORY, Result, of_object};
+use crate::last_error::{CALL_NOT_IMPLEMENTED, NOT_ENOUGH_MEMORY, Result, SIGNAL_REFUSED, of_object};
 use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Payload, Target};
-use crate::word;
+use crate::{last_round, word};
 
 /// GetExitCodeThread and GetExitCodeProcess say so of what runs.
 pub const STILL_ACTIVE: u32 = 259;
 /// Threads of this library that have nothing to do end after so long.
 pub const IDLE_NS: u64 = 5_000_000_000;
 const ENDED: u32 = 1 << 31;
+/// The highest suspend count, as on Windows.
+const SUSPENDED_MAX: u32 = 127;
 
 /// What others know of a thread.
 #[cfg_attr(ntux_explore, repr(align(16)))]
@@ -55,6 +59,7 @@ pub struct Thread {
     unbegun_code: Word32,
     pub apcs: Queue,
     alert: Word64,
+    called: Word32,
     /// The process that has made `alert`.
     maker: u32,
 }
@@ -69,6 +74,7 @@ impl Thread {
             unbegun_code: Word32::new(0),
             apcs: Queue::new(),
             alert: Word64::new(0),
+            called: Word32::new(0),
             maker: liveness::generation(),
         }
     }
@@ -111,6 +117,24 @@ impl Thread {
         }
     }
 
+    /// Increments the suspend count of one that has not begun. Returns the previous one.
+    ///
+    /// Errors: `CALL_NOT_IMPLEMENTED` if it has begun, or will not; `SIGNAL_REFUSED` if it is suspended often enough.
+    pub fn suspend_unbegun(&self) -> Result<u32> {
+        loop {
+            let seen = self.start.load();
+            if seen == 0 || seen & ENDED != 0 {
+                return Err(CALL_NOT_IMPLEMENTED);
+            }
+            if seen == SUSPENDED_MAX {
+                return Err(SIGNAL_REFUSED);
+            }
+            if self.start.compare_exchange(seen, seen + 1).is_ok() {
+                return Ok(seen);
+            }
+        }
+    }
+
     /// Makes sure that it will not begin. False if it has begun.
     pub fn end_unbegun(&self, code: u32) -> bool {
         loop {
@@ -135,6 +159,26 @@ impl Thread {
                 seen if seen & ENDED != 0 => return Err(self.unbegun_code.load()),
                 seen => word::wait(&self.start, seen, word::ANY, Deadline::Never),
             };
+        }
+    }
+
+    /// Ends its next wait for a call, or the one in which it is.
+    pub fn call(&self) {
+        self.called.store(1);
+        word::wake(&self.called, 1, word::ANY);
+    }
+
+    /// The thread itself waits until it was called, which uses the call up. False if the deadline has passed.
+    pub fn wait_for_call(&self, deadline: Deadline) -> bool {
+        let mut is_late = false;
+        loop {
+            if self.called.compare_exchange(1, 0).is_ok() {
+                return true;
+            }
+            if is_late {
+                return false;
+            }
+            is_late = word::wait(&self.called, 0, word::ANY, deadline);
         }
     }
 
@@ -474,6 +518,10 @@ fn is_known() {
 /// The thread with this id, of which one handle more was counted: one that runs, or else one that has ended and has handles still. (The
 /// system gives numbers again.) Looks at every record.
 pub fn open(id: u32) -> Option<Target> {
+    if id == 0 {
+        // Threads that the system still starts have no other yet.
+        return None;
+    }
     let mut ended = None;
     for target in record::of_kind(Kind::Thread) {
         if !target.add_handle() {
@@ -570,7 +618,26 @@ impl Drop for Own {
             let _ = arena.with_waiter(|core, waiter| core.mutex_kill(waiter, owned.mutex, owner));
         }
         let Some(target) = self.target.take() else { return };
-        if let (Some(thread), Some(record)) = (of(target), target.record()) {
+        let end = End { target, exit_code: self.exit_code };
+        // The first thread's destructors of keys do not run if the process exits.
+        if cfg!(ntux_explore) || liveness::thread_id() == u64::from(std::process::id()) {
+            end.tell();
+        } else {
+            last_round::tell(end);
+        }
+    }
+}
+
+/// The end of a thread, of whose record it has a hold, and which has abandoned its mutexes.
+pub struct End {
+    target: Target,
+    exit_code: u32,
+}
+
+impl End {
+    /// Tells it (O-end).
+    pub fn tell(self) {
+        if let (Ok(arena), Some(thread), Some(record)) = (arena(), of(self.target), self.target.record()) {
             if planted(Bug::EndsEarly) {
                 let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, record.object()));
             }
@@ -578,7 +645,7 @@ impl Drop for Own {
             thread.apcs.end();
             let _ = arena.with_waiter(|core, waiter| core.event_set(waiter, record.object()));
         }
-        target.release();
+        self.target.release();
     }
 }
 

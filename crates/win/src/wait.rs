@@ -23,9 +23,10 @@ use crate::arena::{Arena, arena};
 use crate::boundary::call;
 use crate::descriptor::{Ended, Mixed};
 use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Found, Handle};
-use crate::last_error::{self, ACCESS_DENIED, INVALID_HANDLE, INVALID_PARAMETER, Result};
+use crate::last_error::{self, ACCESS_DENIED, INTERNAL_ERROR, INVALID_HANDLE, INVALID_PARAMETER, Result};
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
+use crate::status::{INVALID_PARAMETER_1, Status};
 use crate::word::deadline;
 use crate::{apc, process, thread, timer};
 
@@ -276,13 +277,41 @@ pub fn of_wait_thread(targets: &[Target], deadline: Deadline, alertable: bool) -
 }
 
 /// Rounds until the wait has ended. APCs that run here may end the thread: nothing is to be cleaned up.
-fn until_ended(round: impl Fn() -> Result<Round>) -> u32 {
+fn until_ended(round: impl Fn() -> Result<Round>) -> Result<u32> {
     loop {
-        match call(Round::Ended(WAIT_FAILED), &round) {
-            Round::Ended(result) => return result,
-            Round::Alerted if apc::run() => return WAIT_IO_COMPLETION,
+        match call(Err(INTERNAL_ERROR), || Ok(round()))? {
+            Round::Ended(result) => return Ok(result),
+            Round::Alerted if apc::run() => return Ok(WAIT_IO_COMPLETION),
             Round::Alerted | Round::Again => {}
         }
+    }
+}
+
+/// What a function of Win32 returns.
+fn or_failed(ended: Result<u32>) -> u32 {
+    ended.unwrap_or_else(|error| {
+        last_error::set(error);
+        WAIT_FAILED
+    })
+}
+
+/// What one of ntdll returns: the same numbers.
+fn or_status(ended: Result<u32>) -> u32 {
+    ended.unwrap_or_else(|error| Status::from(error).0)
+}
+
+/// The deadline of a function of ntdll.
+///
+/// # Safety
+/// `timeout` is NULL or points to a LARGE_INTEGER.
+pub unsafe fn deadline_at(timeout: *const i64) -> Deadline {
+    if timeout.is_null() {
+        return Deadline::Never;
+    }
+    // SAFETY: the same contract; not null.
+    match unsafe { timeout.read_unaligned() } {
+        0 => Deadline::NOW,
+        due => timer::deadline(due),
     }
 }
 
@@ -308,7 +337,22 @@ pub extern "C-unwind" fn ntw_WaitForSingleObjectEx(handle: Handle, milliseconds:
     if let Some(taken) = at_once(handle) {
         return taken;
     }
-    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0, by_alert: false };
+    or_failed(one(handle, deadline(milliseconds), alertable != 0))
+}
+
+/// # Safety
+/// `timeout` is NULL or points to a LARGE_INTEGER.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn ntw_NtWaitForSingleObject(handle: Handle, alertable: u8, timeout: *const i64) -> u32 {
+    if let Some(taken) = at_once(handle) {
+        return taken;
+    }
+    // SAFETY: the same contract.
+    or_status(one(handle, unsafe { deadline_at(timeout) }, alertable != 0))
+}
+
+fn one(handle: Handle, deadline: Deadline, alertable: bool) -> Result<u32> {
+    let terms = Terms { all: false, deadline, alertable, by_alert: false };
     until_ended(|| {
         let mut wanted = Wanted::NOTHING;
         // A thread or a process that waits for its own end waits for nothing.
@@ -342,11 +386,39 @@ pub unsafe extern "C-unwind" fn ntw_WaitForMultipleObjectsEx(
     milliseconds: u32,
     alertable: i32,
 ) -> u32 {
-    let terms = Terms { all: all != 0, deadline: deadline(milliseconds), alertable: alertable != 0, by_alert: false };
+    if !is_possible(count, handles) {
+        return or_failed(Err(INVALID_PARAMETER));
+    }
+    // SAFETY: the same contract.
+    or_failed(unsafe { several(count, handles, all != 0, deadline(milliseconds), alertable != 0) })
+}
+
+/// # Safety
+/// `handles` points to `count` handles, if that is 1 to 64; `timeout` is NULL or points to a LARGE_INTEGER.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn ntw_NtWaitForMultipleObjects(
+    count: u32,
+    handles: *const Handle,
+    any: u32,
+    alertable: u8,
+    timeout: *const i64,
+) -> u32 {
+    if !is_possible(count, handles) {
+        return INVALID_PARAMETER_1.0;
+    }
+    // SAFETY: the same contract.
+    or_status(unsafe { several(count, handles, any == 0, deadline_at(timeout), alertable != 0) })
+}
+
+fn is_possible(count: u32, handles: *const Handle) -> bool {
+    count != 0 && count as usize <= WAIT_MAX && !handles.is_null()
+}
+
+/// # Safety
+/// `handles` points to `count` handles, which is 1 to 64.
+unsafe fn several(count: u32, handles: *const Handle, all: bool, deadline: Deadline, alertable: bool) -> Result<u32> {
+    let terms = Terms { all, deadline, alertable, by_alert: false };
     until_ended(|| {
-        if count == 0 || count as usize > WAIT_MAX || handles.is_null() {
-            return Err(INVALID_PARAMETER);
-        }
         let mut wanted = Wanted::NOTHING;
         for index in 0..count as usize {
             // SAFETY: by the contract; below the count.
@@ -356,8 +428,6 @@ pub unsafe extern "C-unwind" fn ntw_WaitForMultipleObjectsEx(
     })
 }
 
-/// # Which of the two operations a round does
-/// The first signals, then waits. If an alert ends that wait for nothing, the next ones only wait.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ntw_SignalObjectAndWait(
     signal: Handle,
@@ -365,8 +435,27 @@ pub extern "C-unwind" fn ntw_SignalObjectAndWait(
     milliseconds: u32,
     alertable: i32,
 ) -> u32 {
+    or_failed(first_signaled(signal, object, deadline(milliseconds), alertable != 0))
+}
+
+/// # Safety
+/// `timeout` is NULL or points to a LARGE_INTEGER.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn ntw_NtSignalAndWaitForSingleObject(
+    signal: Handle,
+    object: Handle,
+    alertable: u8,
+    timeout: *const i64,
+) -> u32 {
+    // SAFETY: the same contract.
+    or_status(first_signaled(signal, object, unsafe { deadline_at(timeout) }, alertable != 0))
+}
+
+/// # Which of the two operations a round does
+/// The first signals, then waits. If an alert ends that wait for nothing, the next ones only wait.
+fn first_signaled(signal: Handle, object: Handle, deadline: Deadline, alertable: bool) -> Result<u32> {
     let is_signaled = std::cell::Cell::new(false);
-    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0, by_alert: false };
+    let terms = Terms { all: false, deadline, alertable, by_alert: false };
     until_ended(|| {
         let mut wanted = Wanted::NOTHING;
         wanted.add(object)?;
@@ -432,13 +521,26 @@ pub extern "C-unwind" fn ntw_Sleep(milliseconds: u32) {
 
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ntw_SleepEx(milliseconds: u32, alertable: i32) -> u32 {
-    let terms = Terms { all: false, deadline: deadline(milliseconds), alertable: alertable != 0, by_alert: false };
-    if milliseconds == 0 && alertable == 0 {
+    asleep(deadline(milliseconds), alertable != 0)
+}
+
+/// # Safety
+/// `timeout` is NULL or points to a LARGE_INTEGER.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn ntw_NtDelayExecution(alertable: u8, timeout: *const i64) -> u32 {
+    // SAFETY: the same contract.
+    asleep(unsafe { deadline_at(timeout) }, alertable != 0)
+}
+
+/// `WAIT_IO_COMPLETION` if an APC has run, else 0.
+fn asleep(deadline: Deadline, alertable: bool) -> u32 {
+    let terms = Terms { all: false, deadline, alertable, by_alert: false };
+    if deadline == Deadline::NOW && !alertable {
         std::thread::yield_now();
         return 0;
     }
     match until_ended(|| round(arena()?, &Wanted::NOTHING, terms)) {
-        WAIT_IO_COMPLETION => WAIT_IO_COMPLETION,
+        Ok(WAIT_IO_COMPLETION) => WAIT_IO_COMPLETION,
         _ => 0,
     }
 }

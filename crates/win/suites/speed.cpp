@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the same work costs through libntux-win, ntux.h, pthread and (with -DPEVENTS) pevents, in one run: the rounds of all take turns. A
- * thread sleeps beside them, since C libraries leave out what only one thread does not need. Usage: speed ROUNDS NANOSECONDS-A-ROUND */
+/* What the same work costs through libntux-win, ntux.h, pthread and, where they are, pevents (-DPEVENTS) and WinPR (WINPR_LIBRARY), in one
+ * run: the rounds of all take turns. A thread sleeps beside them, since C libraries leave out what only one thread does not need. Usage: speed
+ * ROUNDS NANOSECONDS-A-ROUND */
 #include <ntux.h>
 #include <ntux/win/synchapi.h>
 #include <ntux/win/threadapi.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <functional>
 #include <pthread.h>
 #include <string>
@@ -181,6 +183,54 @@ template <typename Event, typename Set, typename Wait> static Work in_turn(Event
     };
 }
 
+/* A function of the library WINPR_LIBRARY, which is not linked: its names are those of Windows, as ours can be. */
+template <typename Function> static Function of_winpr(const char *name)
+{
+    static void *library = dlopen(getenv("WINPR_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) {
+        fprintf(stderr, "speed: %s\n", dlerror());
+        _Exit(1);
+    }
+    return (Function)found;
+}
+
+template <typename Add> static void add_winpr(Add add)
+{
+    static auto create_event = of_winpr<HANDLE (*)(void *, int, int, const WCHAR *)>("CreateEventW");
+    static auto create_mutex = of_winpr<HANDLE (*)(void *, int, const WCHAR *)>("CreateMutexW");
+    static auto wait = of_winpr<DWORD (*)(HANDLE, DWORD)>("WaitForSingleObject");
+    static auto set = of_winpr<int (*)(HANDLE)>("SetEvent");
+    static auto reset = of_winpr<int (*)(HANDLE)>("ResetEvent");
+    static auto release = of_winpr<int (*)(HANDLE)>("ReleaseMutex");
+    static auto close = of_winpr<int (*)(HANDLE)>("CloseHandle");
+    static HANDLE mutex = create_mutex(NULL, 0, NULL), alone = create_event(NULL, 1, 0, NULL);
+
+    add("mutex, alone", "WinPR", [](long times) {
+        while (times--) {
+            wait(mutex, INFINITE);
+            release(mutex);
+        }
+    });
+    /* It has no events that reset themselves. */
+    add("set and wait, alone", "WinPR", [](long times) {
+        while (times--) {
+            set(alone);
+            wait(alone, 0);
+            reset(alone);
+        }
+    });
+    add("create and close an event", "WinPR", [](long times) {
+        while (times--)
+            close(create_event(NULL, 1, 0, NULL));
+    });
+    add("set and wait, in turn", "WinPR",
+        in_turn(create_event(NULL, 1, 0, NULL), create_event(NULL, 1, 0, NULL), set, [](HANDLE it) {
+            wait(it, INFINITE);
+            reset(it);
+        }));
+}
+
 static std::vector<Row> rows()
 {
     std::vector<Row> all;
@@ -239,6 +289,8 @@ static std::vector<Row> rows()
         in_turn(neosmart::CreateEvent(false, false), neosmart::CreateEvent(false, false), neosmart::SetEvent,
                 [](neosmart::neosmart_event_t it) { neosmart::WaitForEvent(it, (uint64_t)-1); }));
 #endif
+    if (getenv("WINPR_LIBRARY"))
+        add_winpr(add);
     for (const Lock &it : locks)
         add(std::string(it.what) + ", alone", it.peer, ::alone(it.enter, it.leave));
     for (int threads : {2, 4, 16, 64})

@@ -11,8 +11,9 @@ use ntux_testkit::task::{self, Task};
 
 use crate::face::{Deadline, Delivered, ETIMEDOUT, Face, Outcome, Queue, Satisfied, Wait, any};
 
-/// Between two looks at a thread. Longer only makes a case slower, shorter only makes it look more often.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+/// Between two looks at a thread, in milliseconds: 2 if the environment does not say more. In an emulator a thread also sleeps for the
+/// emulator, while another one that is not running has something of it.
+const BETWEEN_LOOKS: &str = "NTUX_TEST_BETWEEN_LOOKS_MS";
 
 /// A thread that sleeps, or slept, inside a wait.
 pub struct Blocked<'scope, T = Satisfied> {
@@ -104,5 +105,6 @@ pub(crate) fn wait_once(face: &dyn Face) {
 
 /// Returns true once the thread sleeps, false once it has ended.
 pub(crate) fn until_asleep(task: &Task) -> bool {
-    task::until_asleep(std::slice::from_ref(task), BETWEEN_LOOKS)
+    let said = std::env::var(BETWEEN_LOOKS).ok().and_then(|text| text.parse().ok());
+    task::until_asleep(std::slice::from_ref(task), Duration::from_millis(said.unwrap_or(2)))
 }

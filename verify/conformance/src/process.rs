@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use ntux_testkit::child;
 
-use crate::blocked::until_asleep;
+use crate::blocked::{until_asleep, wait_once};
 use crate::face::{Errno, Face, Outcome, Satisfied, Wait};
 
 /// A forked child that runs a part of the case.
@@ -32,7 +32,13 @@ impl Child {
     /// Forks a child that waits, and returns once it sleeps.
     #[track_caller]
     pub fn block(face: &dyn Face, wait: Wait) -> Child {
-        let child = Child::start(face, |face| face.wait(&wait));
+        let (mut ready, mut ready_end) = pipe();
+        let child = Child::start(face, |face| {
+            wait_once(face);
+            ready_end.write_all(&[0]).expect("the parent holds the other end");
+            face.wait(&wait)
+        });
+        ready.read_exact(&mut [0]).expect("the child failed, its message stands above");
         child.still_sleeps();
         child
     }

@@ -41,6 +41,7 @@ families! {
     forked_children_are_others: "forks.c";
     packets_are_posted_and_taken: "ports.c";
     threads_meet_by_keys: "keyed.c";
+    functions_of_ntdll_say_what_was: "nt.c";
     descriptors_are_waited_for_and_polled: "descriptors.c";
     what_is_not_there_says_so: "refused.c";
 }

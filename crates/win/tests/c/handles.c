@@ -98,8 +98,13 @@ static void duplicates(void)
     IS(TRUE, SetHandleInformation(event, HANDLE_FLAG_PROTECT_FROM_CLOSE, 0));
     FAILS(ERROR_INVALID_HANDLE, FALSE, DuplicateHandle(self, second, self, &none, 0, FALSE, DUPLICATE_SAME_ACCESS));
     FAILS(ERROR_INVALID_HANDLE, FALSE, DuplicateHandle(event, event, self, &none, 0, FALSE, DUPLICATE_SAME_ACCESS));
+    none = event;
     FAILS(ERROR_ACCESS_DENIED, FALSE, DuplicateHandle(self, event, self, &none, 0x8000, FALSE, 0));
     IS(1, none == NULL);
+    /* One that may do nothing. */
+    WORKS(TRUE, DuplicateHandle(self, event, self, &none, 0, FALSE, 0));
+    FAILS(ERROR_ACCESS_DENIED, WAIT_FAILED, WaitForSingleObject(none, 0));
+    WORKS(TRUE, CloseHandle(none));
     WORKS(TRUE, DuplicateHandle(self, self, self, &process, 0, FALSE, DUPLICATE_SAME_ACCESS));
     WORKS(WAIT_TIMEOUT, WaitForSingleObject(process, 0));
     WORKS(TRUE, DuplicateHandle(process, event, process, &second, 0, FALSE, DUPLICATE_SAME_ACCESS));

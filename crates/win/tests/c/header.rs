@@ -70,6 +70,33 @@ fn a_programs_own_types_take_the_place_of_ours() {
 }
 
 #[test]
+fn a_programs_own_types_of_pools_take_the_place_of_ours() {
+    let types = scratch("own-pool-types").join("own_pool_types.h");
+    let ours = fs::read_to_string(prefix().join("include/ntux/win/threadpool.h")).unwrap();
+    let (_, rest) = ours.split_once("#else\n").unwrap();
+    let (definitions, _) = rest.split_once("#endif /* NTUX_WIN_POOL_TYPES */").unwrap();
+    // A pool by another name, and an environment that is laid out in another way.
+    let (definitions, environment) = definitions.split_once("typedef struct _TP_CALLBACK_ENVIRON_V3").unwrap();
+    assert!(environment.contains("PTP_CALLBACK_ENVIRON;"));
+    let own = definitions.replace("struct _TP_POOL ", "struct S_TP_POOL ");
+    let own = format!("{own}typedef struct {{ PTP_POOL Pool; }} TP_CALLBACK_ENVIRON, *PTP_CALLBACK_ENVIRON;\n");
+    fs::write(&types, own).unwrap();
+    let chosen = format!("-DNTUX_WIN_POOL_TYPES=\"{}\"", types.display());
+    let work = "PTP_WORK use(PTP_WORK_CALLBACK callback, PTP_CALLBACK_ENVIRON own)\n{\n    \
+                TP_CALLBACK_ENVIRON_V3 environ;\n    ntw_InitializeThreadpoolEnvironment(&environ);\n    \
+                environ.Pool = own->Pool;\n    return ntw_CreateThreadpoolWork(callback, 0, ENVIRON);\n}\n";
+    let of = |environ: &str| {
+        let text = includes(HEADERS.into_iter()) + &work.replace("ENVIRON)", &format!("{environ})"));
+        compile("cc", "c99", &[&chosen], &text)
+    };
+    let (compiled, text) = of("&environ");
+    assert!(compiled, "{text}");
+    // One's own is not taken for Windows'.
+    let (compiled, text) = of("own");
+    assert!(!compiled && text.contains("TP_CALLBACK_ENVIRON"), "{text}");
+}
+
+#[test]
 fn the_interface_of_pevents_compiles_with_plain_names_and_without() {
     let user = "#include <ntux/win/pevents.h>\nint use() { return neosmart::SetEvent(neosmart::CreateEvent()); }\n";
     for dialect in ["c++98", "c++11", "c++20"] {

@@ -19,9 +19,10 @@ static HANDLE create(DWORD access)
 
 static void refused(void)
 {
-    HANDLE other = CreateEvent(NULL, FALSE, FALSE, NULL);
+    HANDLE other = CreateEvent(NULL, FALSE, FALSE, NULL), none = other;
 
-    WORKS(STATUS_INVALID_PARAMETER_4, NtCreateKeyedEvent(&other, KEYEDEVENT_ALL_ACCESS, NULL, 1));
+    WORKS(STATUS_INVALID_PARAMETER_4, NtCreateKeyedEvent(&none, KEYEDEVENT_ALL_ACCESS, NULL, 1));
+    IS(1, none == NULL);
     WORKS(STATUS_INVALID_PARAMETER_1, NtWaitForKeyedEvent(event, KEY(255), FALSE, &soon));
     WORKS(STATUS_INVALID_PARAMETER_1, NtReleaseKeyedEvent(event, KEY(255), FALSE, &soon));
     WORKS(STATUS_INVALID_HANDLE, NtWaitForKeyedEvent(KEY(0x7ffffff0), KEY(8), FALSE, &soon));

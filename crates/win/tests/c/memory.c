@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Memory that is watched for writes. */
+/* Memory that is watched for writes, and memory that is not. */
 #include "check.h"
 #include <ntux/win/memoryapi.h>
 #include <string.h>
@@ -99,6 +99,63 @@ static void commits(void)
     FAILS(ERROR_INVALID_ADDRESS, FALSE, VirtualFree(reserved, 0, MEM_RELEASE));
 }
 
+/* What the pages from here on are: so many of one state and protection, of one allocation. */
+static void expect_alike(int line, void *at, size_t pages, DWORD state, DWORD protect, void *allocation)
+{
+    MEMORY_BASIC_INFORMATION information;
+
+    expect("VirtualQuery", line, (long)VirtualQuery(at, &information, sizeof information), (long)sizeof information);
+    expect("BaseAddress", line, (char *)information.BaseAddress - (char *)at, 0);
+    expect("AllocationBase", line, (char *)information.AllocationBase - (char *)allocation, 0);
+    expect("RegionSize", line, (long)information.RegionSize, (long)(pages * page));
+    expect("State", line, (long)information.State, (long)state);
+    expect("Protect", line, (long)information.Protect, (long)protect);
+    expect("Type", line, (long)information.Type, MEM_PRIVATE);
+}
+
+#define ALIKE(at, pages, state, protect, allocation) expect_alike(__LINE__, at, pages, state, protect, allocation)
+
+static void unwatched(void)
+{
+    MEMORY_BASIC_INFORMATION information;
+    DWORD before;
+    char *memory = (char *)VirtualAlloc(NULL, 4 * page, MEM_COMMIT, PAGE_READWRITE), *reserved;
+
+    IS(1, memory != NULL);
+    IS(0, (ULONG_PTR)memory & 0xffff);
+    memset(memory, 1, 4 * page);
+    ALIKE(memory, 4, MEM_COMMIT, PAGE_READWRITE, memory);
+    WORKS(TRUE, VirtualProtect(memory + page, page, PAGE_READONLY, &before));
+    IS(PAGE_READWRITE, before);
+    ALIKE(memory, 1, MEM_COMMIT, PAGE_READWRITE, memory);
+    ALIKE(memory + page, 1, MEM_COMMIT, PAGE_READONLY, memory);
+    WORKS(TRUE, VirtualFree(memory + 2 * page, page, MEM_DECOMMIT));
+    ALIKE(memory + 2 * page, 1, MEM_RESERVE, 0, memory);
+    FAILS(ERROR_INVALID_ADDRESS, FALSE, VirtualProtect(memory, 4 * page, PAGE_READONLY, &before));
+    IS(1, VirtualAlloc(memory, 4 * page, MEM_COMMIT, PAGE_READWRITE) == memory);
+    IS(1, memory[page] && !memory[2 * page] && memory[3 * page]);
+    count = 64;
+    FAILS(ERROR_INVALID_PARAMETER, ~(UINT)0, GetWriteWatch(0, memory, page, listed, &count, &granularity));
+    FAILS(ERROR_INVALID_ADDRESS, FALSE, VirtualFree(memory + page, 0, MEM_RELEASE));
+    WORKS(TRUE, VirtualFree(memory, 0, MEM_RELEASE));
+    FAILS(ERROR_INVALID_ADDRESS, FALSE, VirtualFree(memory, 0, MEM_RELEASE));
+
+    reserved = (char *)VirtualAlloc(NULL, (size_t)1 << 36, MEM_RESERVE | MEM_TOP_DOWN, PAGE_NOACCESS);
+    IS(1, reserved != NULL);
+    ALIKE(reserved, ((size_t)1 << 36) / page, MEM_RESERVE, 0, reserved);
+    IS(1, VirtualAlloc(reserved + ((size_t)1 << 35), 1, MEM_COMMIT, PAGE_READWRITE) == reserved + ((size_t)1 << 35));
+    reserved[(size_t)1 << 35] = 1;
+    WORKS(TRUE, VirtualFree(reserved, 0, MEM_DECOMMIT));
+    ALIKE(reserved, ((size_t)1 << 36) / page, MEM_RESERVE, 0, reserved);
+    WORKS(TRUE, VirtualFree(reserved, 0, MEM_RELEASE));
+    FAILS(ERROR_NOT_ENOUGH_MEMORY, 0, VirtualAlloc(NULL, (size_t)1 << 62, MEM_RESERVE, PAGE_NOACCESS) != NULL);
+
+    ALIKE(base, PAGES, MEM_COMMIT, PAGE_READWRITE, base);
+    FAILS(ERROR_INVALID_ADDRESS, 0, VirtualQuery(&before, &information, sizeof information));
+    FAILS(ERROR_BAD_LENGTH, 0, VirtualQuery(base, &information, sizeof information - 1));
+    FAILS(ERROR_NOACCESS, 0, VirtualQuery(base, NULL, sizeof information));
+}
+
 static void refuses(void)
 {
     const UINT failed = ~(UINT)0;
@@ -119,7 +176,6 @@ static void refuses(void)
     FAILS(ERROR_INVALID_PARAMETER, 0, VirtualAlloc(NULL, 0, watched, PAGE_READWRITE) != NULL);
     FAILS(ERROR_INVALID_PARAMETER, 0, VirtualAlloc(NULL, page, watched, 0) != NULL);
     FAILS(ERROR_INVALID_PARAMETER, 0, VirtualAlloc(NULL, page, MEM_COMMIT | MEM_WRITE_WATCH, PAGE_READWRITE) != NULL);
-    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, VirtualAlloc(NULL, page, MEM_COMMIT, PAGE_READWRITE) != NULL);
     FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, VirtualAlloc(base, page, watched, PAGE_READWRITE) != NULL);
     FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, VirtualAlloc(NULL, page, watched, PAGE_READWRITE | 0x100u) != NULL);
     FAILS(ERROR_INVALID_PARAMETER, FALSE, VirtualFree(base, 0, 0));
@@ -137,6 +193,7 @@ int main(void)
     lists();
     protects();
     commits();
+    unwatched();
     refuses();
     WORKS(TRUE, VirtualFree(base, 0, MEM_RELEASE));
     return report();

@@ -25,6 +25,7 @@ int main(void)
     FAILS(ERROR_FILE_NOT_FOUND, 0, OpenEventA(SYNCHRONIZE, FALSE, "BELL") != NULL);
     FAILS(ERROR_FILE_NOT_FOUND, 0, OpenEventA(SYNCHRONIZE, FALSE, "Global\\bell") != NULL);
     FAILS(ERROR_ACCESS_DENIED, 0, OpenEventA(0, FALSE, "bell") != NULL);
+    FAILS(ERROR_ACCESS_DENIED, 0, CreateEventExA(NULL, "bell", 0, 0) != NULL);
     FAILS(ERROR_PATH_NOT_FOUND, 0, CreateEventA(NULL, FALSE, FALSE, "a\\b") != NULL);
     memset(long_name, 'x', sizeof long_name);
     long_name[sizeof long_name - 1] = 0;

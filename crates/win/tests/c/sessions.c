@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ntux/win/nt.h>
 #include <sys/wait.h>
 
 static char session[40];
@@ -47,6 +48,39 @@ static void ends_well(pid_t child)
     IS(0, status);
 }
 
+/* Opens by a path of ntdll. */
+static LONG open_by_path(HANDLE *made, const char *ascii, ULONG flags)
+{
+    WCHAR path[64];
+    UNICODE_STRING name;
+    OBJECT_ATTRIBUTES attributes;
+    WORD i;
+
+    for (i = 0; ascii[i]; i++)
+        path[i] = (WCHAR)ascii[i];
+    name.Length = name.MaximumLength = (WORD)(2 * i);
+    name.Buffer = path;
+    memset(&attributes, 0, sizeof attributes);
+    attributes.Length = sizeof attributes;
+    attributes.ObjectName = &name;
+    attributes.Attributes = flags;
+    return NtOpenEvent(made, EVENT_ALL_ACCESS, &attributes);
+}
+
+/* What was opened in another case has not got that name. */
+static void in_another_case(void)
+{
+    HANDLE question = NULL, other = NULL;
+
+    WORKS(STATUS_OBJECT_NAME_NOT_FOUND, open_by_path(&question, "\\BaseNamedObjects\\QUESTION", 0));
+    WORKS(STATUS_SUCCESS, open_by_path(&question, "\\BaseNamedObjects\\QUESTION", OBJ_CASE_INSENSITIVE));
+    WORKS(STATUS_OBJECT_NAME_NOT_FOUND, open_by_path(&other, "\\BaseNamedObjects\\QUESTION", 0));
+    WORKS(STATUS_SUCCESS, open_by_path(&other, "\\BaseNamedObjects\\question", 0));
+    WORKS(WAIT_TIMEOUT, WaitForSingleObject(other, 0));
+    WORKS(STATUS_SUCCESS, NtClose(question));
+    WORKS(STATUS_SUCCESS, NtClose(other));
+}
+
 static void answers(void)
 {
     HANDLE question = OpenEventA(SYNCHRONIZE, FALSE, "question");
@@ -57,6 +91,7 @@ static void answers(void)
     FAILS(ERROR_FILE_NOT_FOUND, 0, OpenEventA(SYNCHRONIZE, FALSE, "Global\\question") != NULL);
     FAILS(ERROR_INVALID_HANDLE, 0, OpenMutexA(SYNCHRONIZE, FALSE, "question") != NULL);
     FAILS(ERROR_ACCESS_DENIED, FALSE, SetEvent(question));
+    in_another_case();
     tell();
     /* Beside an object that has no name. */
     both[0] = CreateEventA(NULL, FALSE, TRUE, NULL);

@@ -61,6 +61,14 @@ static void suspended(void)
     DWORD code;
 
     IS(WAIT_TIMEOUT, WaitForSingleObject(begun, 20));
+    WORKS(1, SuspendThread(thread));
+    WORKS(2, ResumeThread(thread));
+    IS(WAIT_TIMEOUT, WaitForSingleObject(begun, 20));
+    for (code = 1; code < 127; code++)
+        WORKS(code, SuspendThread(thread));
+    FAILS(ERROR_SIGNAL_REFUSED, 0xffffffffu, SuspendThread(thread));
+    for (; code > 1; code--)
+        WORKS(code, ResumeThread(thread));
     WORKS(1, ResumeThread(thread));
     IS(WAIT_OBJECT_0, WaitForSingleObject(begun, INFINITE));
     WORKS(0, ResumeThread(thread));
@@ -76,6 +84,7 @@ static void suspended(void)
     IS(TRUE, GetExitCodeThread(thread, &code));
     IS(3, code);
     WORKS(0, ResumeThread(thread));
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0xffffffffu, SuspendThread(thread));
     IS(WAIT_TIMEOUT, WaitForSingleObject(begun, 0));
     IS(TRUE, CloseHandle(thread));
 }
@@ -169,6 +178,46 @@ static void many(void)
     }
 }
 
+static pthread_key_t key;
+static LONG destroyed;
+
+/* Has a second round. */
+static void destroy_slowly(void *value)
+{
+    Sleep(20);
+    if (value == &key)
+        pthread_setspecific(key, &destroyed);
+    InterlockedIncrement(&destroyed);
+}
+
+static DWORD WINAPI use_key(LPVOID exits)
+{
+    pthread_setspecific(key, &key);
+    if (exits)
+        ExitThread(5);
+    return 5;
+}
+
+/* Who has waited for a thread finds that the destructors of its keys have run, as after pthread_join. */
+static void destructors_come_first(void)
+{
+    LONG exits;
+
+    IS(0, pthread_key_create(&key, destroy_slowly));
+    for (exits = 0; exits < 2; exits++) {
+        HANDLE thread;
+        DWORD code = 0;
+
+        InterlockedExchange(&destroyed, 0);
+        thread = start(use_key, exits ? &exits : NULL);
+        IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+        IS(2, InterlockedCompareExchange(&destroyed, 0, 0));
+        IS(TRUE, GetExitCodeThread(thread, &code));
+        IS(5, code);
+        IS(TRUE, CloseHandle(thread));
+    }
+}
+
 int main(void)
 {
     alarm(300);
@@ -177,6 +226,7 @@ int main(void)
     of_the_program();
     by_number();
     many();
+    destructors_come_first();
     IS(getpid(), GetCurrentProcessId());
     return report();
 }

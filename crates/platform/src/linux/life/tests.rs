@@ -125,6 +125,8 @@ fn who_sleeps_on_the_word_of_a_process_that_is_killed_is_woken() {
         }
     }
     while word.load() == 0 {
+        // SAFETY: a child of ours; nothing is written.
+        assert_eq!(unsafe { libc::waitpid(child, core::ptr::null_mut(), libc::WNOHANG) }, 0, "it cannot begin");
         thread::yield_now();
     }
     let seen = word.load();

@@ -27,11 +27,13 @@ extern "C" {
 #define ERROR_ACCESS_DENIED        5u    /* the handle was not given this right; the kind of object does not have it */
 #define ERROR_INVALID_HANDLE       6u    /* no handle, a closed one, or one of another kind of object */
 #define ERROR_NOT_ENOUGH_MEMORY    8u    /* no memory; 1048575 handles or objects exist, 65536 threads wait */
+#define ERROR_BAD_LENGTH           24u   /* too little room for an answer */
 #define ERROR_GEN_FAILURE          31u   /* the thread has ended; the INIT_ONCE is in another stage */
 #define ERROR_NOT_SUPPORTED        50u   /* this system cannot watch memory */
 #define ERROR_INVALID_PARAMETER    87u
 #define ERROR_CALL_NOT_IMPLEMENTED 120u  /* this library does not do it: docs/win/reference.md says why */
 #define ERROR_TOO_MANY_TCBS        155u  /* the pool can have no other thread */
+#define ERROR_SIGNAL_REFUSED       156u  /* the thread is suspended 127 times */
 #define ERROR_ALREADY_EXISTS       183u  /* success: the object of this name was opened */
 #define ERROR_FILENAME_EXCED_RANGE 206u  /* the name is too long */
 #define ERROR_NOT_OWNER            288u  /* the calling thread does not own the mutex */

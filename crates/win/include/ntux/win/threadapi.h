@@ -25,6 +25,9 @@ extern "C" {
 #ifndef PROCESS_QUERY_INFORMATION
 #define PROCESS_QUERY_INFORMATION 0x400u
 #endif
+#ifndef PROCESS_QUERY_LIMITED_INFORMATION
+#define PROCESS_QUERY_LIMITED_INFORMATION 0x1000u
+#endif
 #ifndef PROCESS_ALL_ACCESS
 #define PROCESS_ALL_ACCESS 0x1FFFFFu
 #endif
@@ -47,7 +50,8 @@ HANDLE ntw_CreateThread(LPSECURITY_ATTRIBUTES attributes, SIZE_T stack, LPTHREAD
 /* Ends as pthread_exit does: what C++ and the C library keep for the thread is destroyed. Does not return. */
 void ntw_ExitThread(DWORD code);
 DWORD ntw_ResumeThread(HANDLE thread);
-/* Only of a thread that was created suspended and has not begun; otherwise refused. */
+/* Both only of a thread that was created suspended and has not begun; otherwise refused. */
+DWORD ntw_SuspendThread(HANDLE thread);
 BOOL ntw_TerminateThread(HANDLE thread, DWORD code);
 BOOL ntw_GetExitCodeThread(HANDLE thread, LPDWORD code);
 DWORD ntw_GetThreadId(HANDLE thread);
@@ -67,10 +71,6 @@ BOOL ntw_GetExitCodeProcess(HANDLE process, LPDWORD code);
 DWORD ntw_QueueUserAPC(PAPCFUNC function, HANDLE thread, ULONG_PTR argument);
 /* With flags: refused. */
 BOOL ntw_QueueUserAPC2(PAPCFUNC function, HANDLE thread, ULONG_PTR argument, DWORD flags);
-
-/* ==== Refused: ERROR_CALL_NOT_IMPLEMENTED, whatever the arguments ==== */
-
-DWORD ntw_SuspendThread(HANDLE thread);
 
 /* ==== Plain names ==== */
 

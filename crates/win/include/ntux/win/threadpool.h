@@ -23,7 +23,15 @@ extern "C" {
 #define WT_TRANSFER_IMPERSONATION    0x100u
 #endif
 
-/* ==== Types. What they point to belongs to the library; it is named, and not looked at. ==== */
+/* ==== Types. What they point to belongs to the library; it is named, and not looked at. ====
+ *
+ * A program that has them already lets NTUX_WIN_POOL_TYPES name the header to include instead, which defines every type up to the environment.
+ * An environment of its own, which ports lay out in several ways, is none of this library's.
+ */
+
+#ifdef NTUX_WIN_POOL_TYPES
+#include NTUX_WIN_POOL_TYPES
+#else
 
 typedef VOID(CALLBACK *WAITORTIMERCALLBACK)(PVOID context, BOOLEAN timer_fired);
 
@@ -56,6 +64,10 @@ typedef struct _TP_POOL_STACK_INFORMATION {
     SIZE_T StackCommit;  /* kept, and not obeyed */
 } TP_POOL_STACK_INFORMATION, *PTP_POOL_STACK_INFORMATION;
 
+typedef struct _TP_CALLBACK_ENVIRON_V3 TP_CALLBACK_ENVIRON, *PTP_CALLBACK_ENVIRON;
+
+#endif /* NTUX_WIN_POOL_TYPES */
+
 /* The flags are a number where Windows has a union of it with single bits. */
 typedef struct _TP_CALLBACK_ENVIRON_V3 {
     TP_VERSION Version;
@@ -70,9 +82,9 @@ typedef struct _TP_CALLBACK_ENVIRON_V3 {
     } u;
     TP_CALLBACK_PRIORITY CallbackPriority;
     DWORD Size;
-} TP_CALLBACK_ENVIRON_V3, TP_CALLBACK_ENVIRON, *PTP_CALLBACK_ENVIRON;
+} TP_CALLBACK_ENVIRON_V3;
 
-typedef char ntux_win_environ_size[sizeof(TP_CALLBACK_ENVIRON) == 72 ? 1 : -1];
+typedef char ntux_win_environ_size[sizeof(TP_CALLBACK_ENVIRON_V3) == 72 ? 1 : -1];
 
 /* ==== Pools ==== */
 
@@ -89,14 +101,14 @@ void ntw_CloseThreadpoolCleanupGroup(PTP_CLEANUP_GROUP group);
 
 /* ==== What is called by pools. `environ` may be NULL. ==== */
 
-PTP_WORK ntw_CreateThreadpoolWork(PTP_WORK_CALLBACK callback, PVOID context, PTP_CALLBACK_ENVIRON environ);
+PTP_WORK ntw_CreateThreadpoolWork(PTP_WORK_CALLBACK callback, PVOID context, TP_CALLBACK_ENVIRON_V3 *environ);
 void ntw_SubmitThreadpoolWork(PTP_WORK work);
 void ntw_WaitForThreadpoolWorkCallbacks(PTP_WORK work, BOOL cancel);
 void ntw_CloseThreadpoolWork(PTP_WORK work);
-BOOL ntw_TrySubmitThreadpoolCallback(PTP_SIMPLE_CALLBACK callback, PVOID context, PTP_CALLBACK_ENVIRON environ);
+BOOL ntw_TrySubmitThreadpoolCallback(PTP_SIMPLE_CALLBACK callback, PVOID context, TP_CALLBACK_ENVIRON_V3 *environ);
 
 /* `due` in units of 100 ns: from now on if it is negative, else since 1601; NULL unsets. */
-PTP_TIMER ntw_CreateThreadpoolTimer(PTP_TIMER_CALLBACK callback, PVOID context, PTP_CALLBACK_ENVIRON environ);
+PTP_TIMER ntw_CreateThreadpoolTimer(PTP_TIMER_CALLBACK callback, PVOID context, TP_CALLBACK_ENVIRON_V3 *environ);
 void ntw_SetThreadpoolTimer(PTP_TIMER timer, PFILETIME due, DWORD period, DWORD window);
 BOOL ntw_SetThreadpoolTimerEx(PTP_TIMER timer, PFILETIME due, DWORD period, DWORD window);
 BOOL ntw_IsThreadpoolTimerSet(PTP_TIMER timer);
@@ -104,7 +116,7 @@ void ntw_WaitForThreadpoolTimerCallbacks(PTP_TIMER timer, BOOL cancel);
 void ntw_CloseThreadpoolTimer(PTP_TIMER timer);
 
 /* `timeout` as `due` above; NULL for none. NULL as the object unsets. */
-PTP_WAIT ntw_CreateThreadpoolWait(PTP_WAIT_CALLBACK callback, PVOID context, PTP_CALLBACK_ENVIRON environ);
+PTP_WAIT ntw_CreateThreadpoolWait(PTP_WAIT_CALLBACK callback, PVOID context, TP_CALLBACK_ENVIRON_V3 *environ);
 void ntw_SetThreadpoolWait(PTP_WAIT wait, HANDLE object, PFILETIME timeout);
 BOOL ntw_SetThreadpoolWaitEx(PTP_WAIT wait, HANDLE object, PFILETIME timeout, PVOID reserved);
 void ntw_WaitForThreadpoolWaitCallbacks(PTP_WAIT wait, BOOL cancel);
@@ -138,7 +150,7 @@ BOOL ntw_QueueUserWorkItem(LPTHREAD_START_ROUTINE function, PVOID context, ULONG
 
 #define NTUX_WIN_ENVIRON static __inline__ __attribute__((__unused__))
 
-NTUX_WIN_ENVIRON void ntw_InitializeThreadpoolEnvironment(PTP_CALLBACK_ENVIRON environ)
+NTUX_WIN_ENVIRON void ntw_InitializeThreadpoolEnvironment(TP_CALLBACK_ENVIRON_V3 *environ)
 {
     environ->Version = 3;
     environ->Pool = 0;
@@ -151,29 +163,29 @@ NTUX_WIN_ENVIRON void ntw_InitializeThreadpoolEnvironment(PTP_CALLBACK_ENVIRON e
     environ->CallbackPriority = TP_CALLBACK_PRIORITY_NORMAL;
     environ->Size = (DWORD)sizeof(*environ);
 }
-NTUX_WIN_ENVIRON void ntw_DestroyThreadpoolEnvironment(PTP_CALLBACK_ENVIRON environ)
+NTUX_WIN_ENVIRON void ntw_DestroyThreadpoolEnvironment(TP_CALLBACK_ENVIRON_V3 *environ)
 {
     (void)environ;
 }
-NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackPool(PTP_CALLBACK_ENVIRON environ, PTP_POOL pool)
+NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackPool(TP_CALLBACK_ENVIRON_V3 *environ, PTP_POOL pool)
 {
     environ->Pool = pool;
 }
-NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackCleanupGroup(PTP_CALLBACK_ENVIRON environ, PTP_CLEANUP_GROUP group,
+NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackCleanupGroup(TP_CALLBACK_ENVIRON_V3 *environ, PTP_CLEANUP_GROUP group,
                                                             PTP_CLEANUP_GROUP_CANCEL_CALLBACK cancel)
 {
     environ->CleanupGroup = group;
     environ->CleanupGroupCancelCallback = cancel;
 }
-NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackRunsLong(PTP_CALLBACK_ENVIRON environ)
+NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackRunsLong(TP_CALLBACK_ENVIRON_V3 *environ)
 {
     environ->u.Flags |= 1u;
 }
-NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackPersistent(PTP_CALLBACK_ENVIRON environ)
+NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackPersistent(TP_CALLBACK_ENVIRON_V3 *environ)
 {
     environ->u.Flags |= 2u;
 }
-NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackPriority(PTP_CALLBACK_ENVIRON environ, TP_CALLBACK_PRIORITY priority)
+NTUX_WIN_ENVIRON void ntw_SetThreadpoolCallbackPriority(TP_CALLBACK_ENVIRON_V3 *environ, TP_CALLBACK_PRIORITY priority)
 {
     environ->CallbackPriority = priority;
 }

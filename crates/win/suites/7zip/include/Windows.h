@@ -8,6 +8,7 @@
 
 #define NTUX_WIN32_NAMES
 #include <ntux/win/errors.h>
+#include <ntux/win/memoryapi.h>
 #include <ntux/win/synchapi.h>
 #include <ntux/win/threadapi.h>
 
@@ -26,13 +27,6 @@ typedef LONG HRESULT;
 /* An interlocked increment and its like are the compiler's own. */
 #define InterlockedIncrement(addend) __atomic_add_fetch(addend, 1, __ATOMIC_SEQ_CST)
 #define InterlockedDecrement(addend) __atomic_sub_fetch(addend, 1, __ATOMIC_SEQ_CST)
-
-/* Memory that nobody watches is the C library's. */
-#define MEM_COMMIT 0x1000u
-#define MEM_RELEASE 0x8000u
-#define PAGE_READWRITE 4u
-#define VirtualAlloc(address, bytes, how, protect) calloc(1, bytes)
-#define VirtualFree(address, bytes, how) (free(address), TRUE)
 
 /* No large pages, and no features that 7-Zip could not find out itself. */
 #define GetLargePageMinimum() ((SIZE_T)0)

@@ -3,8 +3,6 @@
 #ifndef SUITE_NTDLL_POOL_H
 #define SUITE_NTDLL_POOL_H
 
-#include <pthread.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct _TP_IO TP_IO;
@@ -48,16 +46,7 @@ static DWORD GetTickCount(void)
     return (DWORD)(now.tv_sec * 1000 + now.tv_nsec / 1000000);
 }
 
-static NTSTATUS NtQuerySystemTime(LARGE_INTEGER *time)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    time->QuadPart = now.tv_sec * 10000000LL + now.tv_nsec / 100 + 116444736000000000LL;
-    return STATUS_SUCCESS;
-}
-
-#define NtClose(handle) suite_pool_status(CloseHandle(handle))
+#define NtQuerySystemTime suite_NtQuerySystemTime
 #define NtSetTimer(timer, due, routine, argument, resume, period, state) \
     suite_pool_status(SetWaitableTimer(timer, due, period, NULL, NULL, resume))
 

@@ -4,8 +4,6 @@
 #ifndef SUITE_NTDLL_PORT_H
 #define SUITE_NTDLL_PORT_H
 
-#include <stdlib.h>
-
 typedef struct { NTSTATUS Status; ULONG_PTR Information; } IO_STATUS_BLOCK;
 typedef struct { ULONG_PTR CompletionKey, CompletionValue; IO_STATUS_BLOCK IoStatusBlock; } FILE_IO_COMPLETION_INFORMATION;
 

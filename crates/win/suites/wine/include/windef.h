@@ -5,6 +5,7 @@
 #define SUITE_WINDEF_H
 
 #define NTUX_WIN32_NAMES
+#include <ntux/win/memoryapi.h>
 #include <ntux/win/nt.h>
 #include <ntux/win/ntstatus.h>
 #include <ntux/win/synchapi.h>
@@ -13,13 +14,17 @@
 #include <ntux/win/ioapiset.h>
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define __stdcall
 #define MAX_PATH 260
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
+typedef int INT;
 typedef unsigned short USHORT;
 typedef LONG_PTR INT_PTR;
 typedef void *HMODULE;
@@ -27,37 +32,15 @@ typedef void *HMODULE;
 /* ==== What the tests take out of kernel32 and ntdll ==== */
 
 static HMODULE GetModuleHandleA(const char *name) { (void)name; return NULL; }
+/* Memory of the program. */
+#define GetModuleHandleW(name) ((HMODULE)__func__)
 
 #define NT_ERROR(status) ((ULONG)(status) >> 30 == 3)
 
-typedef enum { WaitAll, WaitAny } WAIT_TYPE;
 typedef void(CALLBACK *PNTAPCFUNC)(ULONG_PTR, ULONG_PTR, ULONG_PTR);
 typedef enum { QUEUE_USER_APC_FLAGS_NONE, QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC } QUEUE_USER_APC_FLAGS;
 
-/* Four functions of ntdll, over those of the library: only so that the tests which call them beside kernel32's reach their ends. */
-
-static DWORD suite_milliseconds(const LARGE_INTEGER *timeout)
-{
-    return timeout ? (DWORD)(-timeout->QuadPart / 10000) : INFINITE;
-}
-
-static NTSTATUS suite_status(DWORD result)
-{
-    return result != WAIT_FAILED                     ? (NTSTATUS)result
-           : GetLastError() == ERROR_INVALID_HANDLE ? STATUS_INVALID_HANDLE
-                                                    : STATUS_INVALID_PARAMETER;
-}
-
-static NTSTATUS suite_NtWaitForSingleObject(HANDLE handle, BOOLEAN alertable, const LARGE_INTEGER *timeout)
-{
-    return suite_status(WaitForSingleObjectEx(handle, suite_milliseconds(timeout), alertable));
-}
-
-static NTSTATUS suite_NtWaitForMultipleObjects(ULONG count, const HANDLE *handles, WAIT_TYPE type, BOOLEAN alertable,
-                                               const LARGE_INTEGER *timeout)
-{
-    return suite_status(WaitForMultipleObjectsEx(count, handles, type == WaitAll, suite_milliseconds(timeout), alertable));
-}
+/* Two functions of ntdll, over those of the library: only so that the tests which call them beside kernel32's reach their ends. */
 
 struct suite_apc { PNTAPCFUNC function; ULONG_PTR arguments[3]; };
 
@@ -92,7 +75,12 @@ static NTSTATUS suite_NtTestAlert(void)
     return STATUS_SUCCESS;
 }
 
-#include <ntdll_keyed.h>
+static DWORD suite_milliseconds(const LARGE_INTEGER *timeout)
+{
+    return timeout ? (DWORD)(-timeout->QuadPart / 10000) : INFINITE;
+}
+
+#include <ntdll_object.h>
 #include <ntdll_port.h>
 #include <ntdll_pool.h>
 
@@ -102,9 +90,8 @@ static void *GetProcAddress(HMODULE module, const char *name)
     void *function = suite_pool_function(name);
 
     (void)module;
+    if (!function) function = suite_object_function(name);
     if (function) return function;
-    if (!strcmp(name, "NtWaitForSingleObject")) return suite_NtWaitForSingleObject;
-    if (!strcmp(name, "NtWaitForMultipleObjects")) return suite_NtWaitForMultipleObjects;
     if (!strcmp(name, "NtQueueApcThread")) return suite_NtQueueApcThread;
     if (!strcmp(name, "NtTestAlert")) return suite_NtTestAlert;
     snprintf(symbol, sizeof symbol, "ntw_%s", name);
@@ -114,7 +101,8 @@ static void *GetProcAddress(HMODULE module, const char *name)
 /* ==== Types of things that the runner leaves out, or that a pointer is declared of ==== */
 
 typedef enum { LowMemoryResourceNotification, HighMemoryResourceNotification } MEMORY_RESOURCE_NOTIFICATION_TYPE;
-typedef void *PSLIST_ENTRY, *PSLIST_HEADER;
+typedef void *PSLIST_ENTRY, *PSLIST_HEADER, *HKEY;
+typedef struct { void *nothing; } RTL_RWLOCK, OBJECT_BASIC_INFORMATION;
 
 /* ==== Handles that are none here ==== */
 
@@ -149,6 +137,51 @@ typedef struct { EXCEPTION_RECORD *ExceptionRecord; } EXCEPTION_POINTERS;
 #define EXCEPTION_CONTINUE_SEARCH 0
 #define AddVectoredExceptionHandler(first, handler) ((void *)(handler))
 #define RemoveVectoredExceptionHandler(handler) ((void)(handler))
+
+/* ==== Processes that cannot be started ==== */
+
+typedef struct { DWORD cb; } STARTUPINFOA;
+typedef struct { HANDLE hProcess, hThread; DWORD dwProcessId, dwThreadId; } PROCESS_INFORMATION;
+
+static BOOL suite_starts_none(PROCESS_INFORMATION *started)
+{
+    memset(started, 0, sizeof *started);
+    SetLastError(ERROR_CALL_NOT_IMPLEMENTED);
+    return FALSE;
+}
+
+#define CreateProcessA(program, line, process, thread, inherits, flags, environment, directory, startup, started) \
+    suite_starts_none(started)
+
+/* ==== Memory and storage of threads ==== */
+
+#define GetProcessHeap() NULL
+#define HeapAlloc(heap, flags, bytes) malloc(bytes)
+#define HeapFree(heap, flags, memory) free(memory)
+
+#define MEM_FREE 0x10000
+#define PAGE_WRITECOPY 0x08
+#define PAGE_EXECUTE_WRITECOPY 0x80
+
+#define TLS_OUT_OF_INDEXES 0xffffffffu
+
+static DWORD TlsAlloc(void)
+{
+    pthread_key_t key;
+
+    return pthread_key_create(&key, NULL) ? TLS_OUT_OF_INDEXES : key;
+}
+
+static BOOL suite_tls(int refused)
+{
+    if (refused)
+        SetLastError(ERROR_INVALID_PARAMETER);
+    return !refused;
+}
+
+#define TlsSetValue(index, value) suite_tls(pthread_setspecific(index, value))
+#define TlsGetValue(index) pthread_getspecific(index)
+#define TlsFree(index) suite_tls(pthread_key_delete(index))
 
 /* ==== Small things ==== */
 

@@ -44,7 +44,22 @@ static void suite_say(const char *what, int line, const char *format, ...)
 
 static void winetest_push_context(const char *format, ...) { (void)format; }
 static void winetest_pop_context(void) {}
-static int winetest_get_mainargs(char ***arguments) { *arguments = NULL; return 0; }
+
+static int winetest_get_mainargs(char ***arguments)
+{
+    static char *names[] = {"suite", "test"};
+
+    *arguments = names;
+    return ARRAY_SIZE(names);
+}
+
+static const char *wine_dbgstr_longlong(ULONGLONG number)
+{
+    static char text[24];
+
+    snprintf(text, sizeof text, "0x%lx", number);
+    return text;
+}
 
 /* The condition is evaluated before the arguments of the message. */
 #define ok(condition, ...) do { BOOL suite_holds = !!(condition); suite_check(__LINE__, suite_holds, __VA_ARGS__); } while (0)
