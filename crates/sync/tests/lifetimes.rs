@@ -252,6 +252,21 @@ fn what_the_dead_held_ends_when_its_room_is_needed_unless_it_is_waited_for() {
     assert_eq!(arena.kind(mutex), Err(Error::NoSuchObject));
 }
 
+#[test]
+fn an_owner_keeps_what_is_released_unless_the_release_says_so() {
+    let arena = small(3, 1);
+    let main = arena.waiter();
+    let [kept, left, shared] = [(); 3].map(|()| arena.mutex_create(&main, OWNER, 1).unwrap());
+    assert_eq!(arena.release(kept), Ok(()));
+    assert!(arena.mutex_read(&main, kept).is_ok_and(|seen| seen.owner == OWNER));
+    assert_eq!(arena.release_from_owner(left), Ok(()));
+    assert_eq!(arena.mutex_read(&main, left), Err(Error::NoSuchObject));
+    assert_eq!((arena.hold(shared), arena.release_from_owner(shared)), (Ok(()), Ok(())));
+    assert!(arena.mutex_read(&main, shared).is_ok_and(|seen| seen.owner == OWNER), "it is held");
+    assert_eq!(arena.release_from_owner(shared), Ok(()));
+    assert_eq!(arena.release_from_owner(shared), Err(Error::NoSuchObject));
+}
+
 /// Returns true if somebody waits for it.
 fn waits(arena: &Arena, object: Object) -> bool {
     let view = ntux_sync::inspect::View::open(arena.fd().unwrap()).unwrap();

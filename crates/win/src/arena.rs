@@ -94,8 +94,8 @@ fn of_session(error: ntux::Error) -> Error {
 pub fn let_go(object: Object) {
     if let Some(Ok(Chosen { arena, session })) = CHOSEN.get() {
         let core = arena.core();
-        // An object of its own arena is its alone; nothing else closes that.
-        let _ = if session.is_some() { core.release(object) } else { core.close(object) };
+        // An object of its own arena is its alone; nothing else closes that. Of neither does an owner keep its mutex.
+        let _ = if session.is_some() { core.release_from_owner(object) } else { core.close(object) };
     }
 }
 

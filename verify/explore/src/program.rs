@@ -584,6 +584,11 @@ pub fn release(object: Id) -> Call {
     call(Operation::Release { object })
 }
 
+/// The same; an owner does not keep the object.
+pub fn release_from_owner(object: Id) -> Call {
+    call(Operation::ReleaseFromOwner { object })
+}
+
 /// The object lives although nobody holds it.
 pub fn permanent(object: Id) -> Call {
     call(Operation::MakePermanent { object })

@@ -103,19 +103,29 @@ impl Arena {
     pub fn release(&self, object: Object) -> Result<()> {
         match self.known_peer() {
             Some(peer) if self.end_at_once(object, peer) => Ok(()),
-            _ => self.release_shared(object),
+            _ => self.release_shared(object, true),
+        }
+    }
+
+    /// The same, but an owner does not keep the object: as in NT, a mutex is gone when nobody holds it.
+    ///
+    /// Errors: those of [`Arena::release`].
+    pub fn release_from_owner(&self, object: Object) -> Result<()> {
+        match self.known_peer() {
+            Some(peer) if self.end_at_once(object, peer) => Ok(()),
+            _ => self.release_shared(object, false),
         }
     }
 
     #[cold]
-    fn release_shared(&self, object: Object) -> Result<()> {
+    fn release_shared(&self, object: Object, owner_keeps: bool) -> Result<()> {
         let peer = self.peer(bury)?;
-        let released = self.drop_hold(object, peer);
+        let released = self.drop_hold(object, peer, owner_keeps);
         if released != Err(Error::NotHeld) {
             return released;
         }
         // Another process may have put it into another place of this one.
-        let mut elsewhere = self.other_places(peer).map(|place| self.drop_hold(object, place));
+        let mut elsewhere = self.other_places(peer).map(|place| self.drop_hold(object, place, owner_keeps));
         elsewhere.find(|released| *released != Err(Error::NotHeld)).unwrap_or(released)
     }
 

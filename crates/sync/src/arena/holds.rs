@@ -41,7 +41,8 @@
 //! | not shared, kept by a dead process, in use | shared, not held | the same |
 //!
 //! *In use*: a wait that is not over stands in its wait set; or a mutex is owned, and a process that released it in use, as the last, lives.
-//! (Nobody can be told of an owner without a wait, and nobody knows who an owner is: so the dead keep nothing by it.)
+//! (Nobody can be told of an owner without a wait, and nobody knows who an owner is: so the dead keep nothing by it.) A release can also leave
+//! nothing to an owner: then that process is not noted as the last.
 //!
 //! # Invariants
 //! * I-hold-1: the sequence counts every change, and never goes back in a slot. The word is read before meta, and once more if meta says that the
@@ -362,7 +363,7 @@ impl Arena {
         if (seen == added || planted(Bug::TakesBackAny))
             && let Some(rest) = seen.released_by(peer)
         {
-            self.leave(object, meta, seen, rest, is_in_use, mine);
+            self.leave(object, meta, seen, rest, is_in_use, Some(mine));
         }
     }
 
@@ -397,16 +398,16 @@ impl Arena {
         ends
     }
 
-    /// The process with this index holds the object once less.
+    /// The process with this index holds the object once less. `owner_keeps`: the last release leaves it to an owner.
     ///
     /// Errors: `NoSuchObject`, `NotHeld`, `Invalid` (behind descriptors).
     #[cold]
-    pub(crate) fn drop_hold(&self, object: Object, peer: u32) -> Result<()> {
+    pub(crate) fn drop_hold(&self, object: Object, peer: u32, owner_keeps: bool) -> Result<()> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
         for _ in 0..RETRIES {
             let (seen, meta) = self.shared_holds(slot, object)?;
             // O-use
-            let is_in_use = self.is_in_use(slot, object, meta, !planted(Bug::OwnerForgotten));
+            let is_in_use = self.is_in_use(slot, object, meta, owner_keeps && !planted(Bug::OwnerForgotten));
             let Some(seen) = seen else {
                 match meta.keeper() == peer {
                     false => return Err(Error::NotHeld),
@@ -420,21 +421,22 @@ impl Arena {
                 return Err(self.end(object, meta));
             }
             let rest = seen.released_by(peer).ok_or(Error::NotHeld)?;
-            if self.leave(object, meta, seen, rest, is_in_use, peer) {
+            if self.leave(object, meta, seen, rest, is_in_use, owner_keeps.then_some(peer)) {
                 return Ok(());
             }
         }
         Err(Error::Corrupt)
     }
 
-    /// From these holds to fewer. The object ends if these are nobody's, and it is not in use. Returns false if nothing has happened.
-    fn leave(&self, object: Object, meta: Meta, seen: Holds, rest: Holds, is_in_use: bool, peer: u32) -> bool {
+    /// From these holds to fewer. The object ends if these are nobody's, and it is not in use. `last`: the process that may have been the
+    /// last, for which an owner then keeps it. Returns false if nothing has happened.
+    fn leave(&self, object: Object, meta: Meta, seen: Holds, rest: Holds, is_in_use: bool, last: Option<u32>) -> bool {
         let (is_last, index) = (rest.are_nobodys(), object.index());
         let next = match (is_last, is_in_use) {
             (true, false) if planted(Bug::EndsUnsaid) => rest,
             (true, false) => rest.ended(),
             (false, false) => rest,
-            (_, true) => rest.with_last(peer),
+            (_, true) => last.map_or(rest, |peer| rest.with_last(peer)),
         };
         let left = self.exchange_holds(index, seen, next);
         if left && is_last && !is_in_use {
@@ -475,7 +477,7 @@ impl Arena {
             match seen {
                 Some(seen) if seen.is_ended() => return Err(self.end(object, meta)),
                 Some(seen) if seen.is_permanent() => {
-                    if self.leave(object, meta, seen, seen.temporary(), is_in_use, peer) {
+                    if self.leave(object, meta, seen, seen.temporary(), is_in_use, Some(peer)) {
                         return Ok(());
                     }
                 }

@@ -678,6 +678,7 @@ impl State {
             | Operation::HoldFor { object, .. }
             | Operation::Holds { object }
             | Operation::Release { object }
+            | Operation::ReleaseFromOwner { object }
             | Operation::MakePermanent { object }
             | Operation::MakeTemporary { object }
                 if self.objects[object].closed =>
@@ -687,7 +688,8 @@ impl State {
             Operation::Hold { object } => Ok(self.hold(thread, object)),
             Operation::HoldFor { object, thread: other } => Ok(self.hold(other, object)),
             Operation::Holds { object } => Ok(self.holds(thread, object)),
-            Operation::Release { object } => self.release(thread, object),
+            Operation::Release { object } => self.release(thread, object, true),
+            Operation::ReleaseFromOwner { object } => self.release(thread, object, false),
             Operation::MakePermanent { object } => Ok(self.set_permanent(thread, object, true)),
             Operation::MakeTemporary { object } => Ok(self.set_permanent(thread, object, false)),
             Operation::CreateNamed { name, ref value } => {

@@ -100,6 +100,9 @@ pub enum Operation {
     Release {
         object: Id,
     },
+    ReleaseFromOwner {
+        object: Id,
+    },
     MakePermanent {
         object: Id,
     },
@@ -195,6 +198,7 @@ impl Operation {
             | Operation::HoldFor { object, .. }
             | Operation::Holds { object }
             | Operation::Release { object }
+            | Operation::ReleaseFromOwner { object }
             | Operation::MakePermanent { object }
             | Operation::MakeTemporary { object } => (Some(object), None),
             Operation::Wait(wait) => (None, Some(wait)),

@@ -270,6 +270,13 @@ fn an_object_ends_when_no_process_holds_it() {
 }
 
 #[test]
+fn a_release_leaves_nothing_to_an_owner_if_it_says_so() {
+    let mut state = held_world(mutex(7, 1));
+    assert_eq!(state.run(0, Operation::ReleaseFromOwner { object: 0 }), Some(Ok(Answer::Done)));
+    assert_eq!(state.run(3, Operation::MutexRead { object: 0 }), Some(Err(Error::NoSuchObject)));
+}
+
+#[test]
 fn a_wait_and_an_owner_keep_what_nobody_holds() {
     let mut state = held_world(mutex(7, 1));
     assert_eq!(state.run(0, Operation::Release { object: 0 }), Some(Ok(Answer::Done)));

@@ -4,7 +4,7 @@
 use super::{poll, query, timed};
 use crate::program::{
     Call, Program, adopt, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, hold, hold_for,
-    holds, kill, manual, mutex, pulse, read, rel, release, reset, sem, set, unlock,
+    holds, kill, manual, mutex, pulse, read, rel, release, release_from_owner, reset, sem, set, unlock,
 };
 use crate::subject::ArenaSubject;
 
@@ -225,6 +225,8 @@ pub(super) fn held() -> Vec<Program> {
         held("hold-wait", &one, &[&[release(0)], &[timed(&[0])], &[hold(0), set(0)]]).mortal_process(0),
         held("hold-waited", &owned, &[&[release(0)], &[timed(&[0]).by(2)], &[kill(0, 1)]]).mortal_process(0),
         held("hold-owned", &owned, &[&[release(0)], &[unlock(0, 1), hold(0)]]).mortal_process(0),
+        held("hold-owned-ends", &owned, &[&[release_from_owner(0)], &[hold(0), unlock(0, 1), release_from_owner(0)]])
+            .mortal_process(0),
         held("hold-killed", &owned, &[&[release(0), kill(0, 1)], &[hold(0), poll(&[0])]]).mortal_process(0),
         held(
             "hold-turns",

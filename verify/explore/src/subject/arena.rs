@@ -479,6 +479,7 @@ pub fn perform(
         }
         Operation::Holds { object } => arena.holds(handle(object)).map(Answer::Count),
         Operation::Release { object } => arena.release(handle(object)).map(|()| Answer::Done),
+        Operation::ReleaseFromOwner { object } => arena.release_from_owner(handle(object)).map(|()| Answer::Done),
         Operation::MakePermanent { object } => arena.make_permanent(handle(object)).map(|()| Answer::Done),
         Operation::MakeTemporary { object } => arena.make_temporary(handle(object)).map(|()| Answer::Done),
         Operation::Wait(ref wait) => perform_wait(arena, waiter, handle, wait, deadline),
