@@ -7,7 +7,6 @@
 //! too.
 
 use core::ffi::{CStr, c_char};
-use std::sync::OnceLock;
 
 use ntux::Capacity;
 use ntux_platform::error::{EACCES, EPERM};
@@ -20,6 +19,7 @@ use crate::last_error::{
     ACCESS_DENIED, ALREADY_INITIALIZED, Error, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, NOT_SUPPORTED, Result, of_object,
 };
 use crate::name;
+use crate::once::Once;
 #[cfg(not(ntux_explore))]
 pub use ntux::Arena;
 
@@ -29,7 +29,7 @@ struct Chosen {
     session: Option<String>,
 }
 
-static CHOSEN: OnceLock<core::result::Result<Chosen, Error>> = OnceLock::new();
+static CHOSEN: Once<core::result::Result<Chosen, Error>> = Once::new();
 
 /// Creates it at the first use.
 ///
@@ -40,7 +40,7 @@ pub fn arena() -> Result<&'static Arena> {
         let arena = Arena::create_private(Capacity::default()).map_err(of_object)?;
         Ok(Chosen { arena, session: None })
     };
-    CHOSEN.get_or_init(private).as_ref().map(|chosen| &chosen.arena).map_err(|error| *error)
+    CHOSEN.get_or_make(private).as_ref().map(|chosen| &chosen.arena).map_err(|error| *error)
 }
 
 /// Returns true if other processes find objects of this arena by their names.
@@ -71,7 +71,7 @@ fn open_session(session: &str) -> Result<()> {
     if CHOSEN.get().is_none() {
         // What fails is not chosen.
         let arena = Arena::open(session, Capacity::default()).map_err(of_session)?;
-        let _ = CHOSEN.set(Ok(Chosen { arena, session: Some(session.to_owned()) }));
+        CHOSEN.get_or_make(|| Ok(Chosen { arena, session: Some(session.to_owned()) }));
     }
     match CHOSEN.get() {
         Some(Ok(Chosen { session: Some(chosen), .. })) if chosen == session => Ok(()),

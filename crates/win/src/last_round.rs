@@ -11,8 +11,8 @@
 //! A thread that is about to end, and does not come so far, ends with its process. `exit` runs no destructors of keys: its process ends.
 
 use core::ffi::c_void;
-use std::sync::OnceLock;
 
+use crate::once::Once;
 use crate::thread::End;
 
 /// One round less than POSIX promises: a C library may run the destructors of values in one of them.
@@ -25,8 +25,8 @@ struct Awaited {
 
 /// None if all keys are taken.
 fn key() -> Option<libc::pthread_key_t> {
-    static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
-    *KEY.get_or_init(|| {
+    static KEY: Once<Option<libc::pthread_key_t>> = Once::new();
+    *KEY.get_or_make(|| {
         let mut key = 0;
         // SAFETY: the key is written; the destructor is for what `put` stores there.
         (unsafe { libc::pthread_key_create(&mut key, Some(go_on)) } == 0).then_some(key)

@@ -5,7 +5,7 @@
 use core::ffi::c_void;
 use core::ptr;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ntux_platform::protection;
 use ntux_watch::{Protection, Range, Reset, Watcher, page_size};
@@ -15,6 +15,7 @@ use crate::last_error::{
     BAD_LENGTH, CALL_NOT_IMPLEMENTED, Error, GEN_FAILURE, INVALID_ADDRESS, INVALID_PARAMETER, NOACCESS,
     NOT_ENOUGH_MEMORY, NOT_SUPPORTED, Result,
 };
+use crate::once::Once;
 
 const COMMIT: u32 = 0x1000;
 const RESERVE: u32 = 0x2000;
@@ -132,8 +133,8 @@ fn of_system(_: std::io::Error) -> Error {
 
 /// Errors: `NOT_SUPPORTED` if this system cannot watch.
 fn watcher() -> Result<&'static Watcher> {
-    static WATCHER: OnceLock<ntux_watch::Result<Watcher>> = OnceLock::new();
-    WATCHER.get_or_init(Watcher::new).as_ref().map_err(|_| NOT_SUPPORTED)
+    static WATCHER: Once<ntux_watch::Result<Watcher>> = Once::new();
+    WATCHER.get_or_make(Watcher::new).as_ref().map_err(|_| NOT_SUPPORTED)
 }
 
 fn refusal(error: ntux_watch::Error) -> Error {

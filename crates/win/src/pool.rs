@@ -23,10 +23,10 @@
 //! parent was about to take or give is lost to the child.
 
 use std::alloc::{Layout, alloc_zeroed};
-use std::sync::OnceLock;
 
 use ntux_platform::atomic::{Word32, Word64};
 
+use crate::once::Once;
 use crate::planted::{Bug, planted};
 
 /// A slot.
@@ -40,14 +40,14 @@ pub unsafe trait Slot: Sync + 'static {
 
 /// The slots are allocated when the first is taken; those that were never taken have no memory.
 pub struct Pool<S: Slot, const SLOTS: u32> {
-    slots: OnceLock<Option<&'static [S]>>,
+    slots: Once<Option<&'static [S]>>,
     free: Word64,
     used: Word32,
 }
 
 impl<S: Slot, const SLOTS: u32> Pool<S, SLOTS> {
     pub const fn new() -> Pool<S, SLOTS> {
-        Pool { slots: OnceLock::new(), free: Word64::new(0), used: Word32::new(0) }
+        Pool { slots: Once::new(), free: Word64::new(0), used: Word32::new(0) }
     }
 
     /// The slot with this number, if it was ever taken.
@@ -63,7 +63,7 @@ impl<S: Slot, const SLOTS: u32> Pool<S, SLOTS> {
 
     /// Takes a free slot. None if all are taken or there is no memory.
     pub fn take(&self) -> Option<(u32, &'static S)> {
-        let slots = (*self.slots.get_or_init(|| allocate(SLOTS)))?;
+        let slots = (*self.slots.get_or_make(|| allocate(SLOTS)))?;
         loop {
             let head = self.free.load();
             let number = match head as u32 {
