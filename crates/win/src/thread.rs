@@ -371,12 +371,12 @@ fn with_own<R>(work: impl FnOnce(&mut Own) -> R) -> Option<R> {
 pub fn owns(mutex: Object) {
     let is_counted = ME.with(|me| {
         let owned = me.owned.get();
-        let is_free_for = owned.times == 0 || owned.mutex == mutex;
         // (Virtual threads have the list alone.)
-        if is_free_for && !cfg!(ntux_explore) {
+        let is_free_for = !cfg!(ntux_explore) && (owned.times == 0 || owned.mutex == mutex);
+        if is_free_for {
             me.owned.set(Owned { mutex, times: owned.times + 1 });
         }
-        is_free_for && !cfg!(ntux_explore)
+        is_free_for
     });
     if !is_counted {
         owns_beside(mutex);

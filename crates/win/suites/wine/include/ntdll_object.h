@@ -102,27 +102,18 @@ static void suite_RtlDeleteBarrier(RTL_BARRIER *barrier)
         DeleteSynchronizationBarrier(barrier);
 }
 
-static void *suite_object_function(const char *name)
-{
-    static const struct { const char *name; void *function; } functions[] = {
-        {"NtDuplicateObject", suite_NtDuplicateObject},
-        {"NtOpenProcess", suite_NtOpenProcess},
-        {"NtQuerySystemTime", suite_NtQuerySystemTime},
-        {"NtSetEventBoostPriority", suite_NtSetEventBoostPriority},
-        {"RtlBarrier", suite_RtlBarrier},
-        {"RtlDeleteBarrier", suite_RtlDeleteBarrier},
-        {"RtlInitBarrier", suite_RtlInitBarrier},
-        {"RtlInitUnicodeString", RtlInitUnicodeString},
-        {"RtlWaitOnAddress", suite_RtlWaitOnAddress},
-        {"RtlWakeAddressAll", WakeByAddressAll},
-        {"RtlWakeAddressSingle", WakeByAddressSingle},
-    };
-    size_t i;
-
-    for (i = 0; i < ARRAY_SIZE(functions); i++)
-        if (!strcmp(functions[i].name, name))
-            return functions[i].function;
-    return NULL;
-}
+static const struct suite_function suite_object_functions[] = {
+    {"NtDuplicateObject", suite_NtDuplicateObject},
+    {"NtOpenProcess", suite_NtOpenProcess},
+    {"NtQuerySystemTime", suite_NtQuerySystemTime},
+    {"NtSetEventBoostPriority", suite_NtSetEventBoostPriority},
+    {"RtlBarrier", suite_RtlBarrier},
+    {"RtlDeleteBarrier", suite_RtlDeleteBarrier},
+    {"RtlInitBarrier", suite_RtlInitBarrier},
+    {"RtlInitUnicodeString", RtlInitUnicodeString},
+    {"RtlWaitOnAddress", suite_RtlWaitOnAddress},
+    {"RtlWakeAddressAll", WakeByAddressAll},
+    {"RtlWakeAddressSingle", WakeByAddressSingle},
+};
 
 #endif

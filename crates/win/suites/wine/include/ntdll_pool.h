@@ -100,41 +100,32 @@ static NTSTATUS suite_TpSimpleTryPost(PTP_SIMPLE_CALLBACK function, void *contex
     return suite_pool_status(TrySubmitThreadpoolCallback(function, context, environ));
 }
 
-static void *suite_pool_function(const char *name)
-{
-    static const struct { const char *name; void *function; } functions[] = {
-        {"TpAllocCleanupGroup", suite_TpAllocCleanupGroup},
-        {"TpAllocPool", suite_TpAllocPool},
-        {"TpAllocTimer", suite_TpAllocTimer},
-        {"TpAllocWait", suite_TpAllocWait},
-        {"TpAllocWork", suite_TpAllocWork},
-        {"TpCallbackMayRunLong", suite_TpCallbackMayRunLong},
-        {"TpCallbackReleaseSemaphoreOnCompletion", ReleaseSemaphoreWhenCallbackReturns},
-        {"TpDisassociateCallback", DisassociateCurrentThreadFromCallback},
-        {"TpIsTimerSet", IsThreadpoolTimerSet},
-        {"TpPostWork", SubmitThreadpoolWork},
-        {"TpQueryPoolStackInformation", suite_TpQueryPoolStackInformation},
-        {"TpReleaseCleanupGroup", CloseThreadpoolCleanupGroup},
-        {"TpReleaseCleanupGroupMembers", CloseThreadpoolCleanupGroupMembers},
-        {"TpReleasePool", CloseThreadpool},
-        {"TpReleaseTimer", CloseThreadpoolTimer},
-        {"TpReleaseWait", CloseThreadpoolWait},
-        {"TpReleaseWork", CloseThreadpoolWork},
-        {"TpSetPoolMaxThreads", SetThreadpoolThreadMaximum},
-        {"TpSetPoolStackInformation", suite_TpSetPoolStackInformation},
-        {"TpSetTimer", SetThreadpoolTimer},
-        {"TpSetWait", SetThreadpoolWait},
-        {"TpSimpleTryPost", suite_TpSimpleTryPost},
-        {"TpWaitForTimer", WaitForThreadpoolTimerCallbacks},
-        {"TpWaitForWait", WaitForThreadpoolWaitCallbacks},
-        {"TpWaitForWork", WaitForThreadpoolWorkCallbacks},
-    };
-    size_t i;
-
-    for (i = 0; i < ARRAY_SIZE(functions); i++)
-        if (!strcmp(functions[i].name, name))
-            return functions[i].function;
-    return NULL;
-}
+static const struct suite_function suite_pool_functions[] = {
+    {"TpAllocCleanupGroup", suite_TpAllocCleanupGroup},
+    {"TpAllocPool", suite_TpAllocPool},
+    {"TpAllocTimer", suite_TpAllocTimer},
+    {"TpAllocWait", suite_TpAllocWait},
+    {"TpAllocWork", suite_TpAllocWork},
+    {"TpCallbackMayRunLong", suite_TpCallbackMayRunLong},
+    {"TpCallbackReleaseSemaphoreOnCompletion", ReleaseSemaphoreWhenCallbackReturns},
+    {"TpDisassociateCallback", DisassociateCurrentThreadFromCallback},
+    {"TpIsTimerSet", IsThreadpoolTimerSet},
+    {"TpPostWork", SubmitThreadpoolWork},
+    {"TpQueryPoolStackInformation", suite_TpQueryPoolStackInformation},
+    {"TpReleaseCleanupGroup", CloseThreadpoolCleanupGroup},
+    {"TpReleaseCleanupGroupMembers", CloseThreadpoolCleanupGroupMembers},
+    {"TpReleasePool", CloseThreadpool},
+    {"TpReleaseTimer", CloseThreadpoolTimer},
+    {"TpReleaseWait", CloseThreadpoolWait},
+    {"TpReleaseWork", CloseThreadpoolWork},
+    {"TpSetPoolMaxThreads", SetThreadpoolThreadMaximum},
+    {"TpSetPoolStackInformation", suite_TpSetPoolStackInformation},
+    {"TpSetTimer", SetThreadpoolTimer},
+    {"TpSetWait", SetThreadpoolWait},
+    {"TpSimpleTryPost", suite_TpSimpleTryPost},
+    {"TpWaitForTimer", WaitForThreadpoolTimerCallbacks},
+    {"TpWaitForWait", WaitForThreadpoolWaitCallbacks},
+    {"TpWaitForWork", WaitForThreadpoolWorkCallbacks},
+};
 
 #endif

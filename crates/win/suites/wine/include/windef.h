@@ -80,17 +80,30 @@ static DWORD suite_milliseconds(const LARGE_INTEGER *timeout)
     return timeout ? (DWORD)(-timeout->QuadPart / 10000) : INFINITE;
 }
 
+/* What stands for a function of ntdll. */
+struct suite_function { const char *name; void *function; };
+
 #include <ntdll_object.h>
 #include <ntdll_port.h>
 #include <ntdll_pool.h>
 
+static void *suite_function_among(const struct suite_function *functions, size_t count, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        if (!strcmp(functions[i].name, name))
+            return functions[i].function;
+    return NULL;
+}
+
 static void *GetProcAddress(HMODULE module, const char *name)
 {
     char symbol[64];
-    void *function = suite_pool_function(name);
+    void *function = suite_function_among(suite_pool_functions, ARRAY_SIZE(suite_pool_functions), name);
 
     (void)module;
-    if (!function) function = suite_object_function(name);
+    if (!function) function = suite_function_among(suite_object_functions, ARRAY_SIZE(suite_object_functions), name);
     if (function) return function;
     if (!strcmp(name, "NtQueueApcThread")) return suite_NtQueueApcThread;
     if (!strcmp(name, "NtTestAlert")) return suite_NtTestAlert;
