@@ -75,7 +75,7 @@
  *                  -EBADF       an object or a queue was closed, or is none; a wait has ended; a descriptor is not open
  *                  -ENOENT      no object has the name
  *                  -EPROTOTYPE  an object of another kind than the function is for, or of that name
- *                  -ESRCH       the owner is 0, which nobody is
+ *                  -ESRCH       the owner is 0, which nobody is; no process with the number takes part in the arena
  *                  -EPERM       the owner does not own the mutex; the process does not hold the object
  *                  -EOVERFLOW   the semaphore would exceed its maximum
  *                  -E2BIG       more than NTUX_WAIT_OBJECTS_MAX objects in one wait
@@ -228,6 +228,39 @@ int ntux_object_kind(const ntux_arena *arena, ntux_object object);
  * NtDuplicateObject; corresponds to keeping a descriptor of the driver's object.
  */
 int ntux_object_hold(const ntux_arena *arena, ntux_object object);
+
+/* Adds a hold of another process, as if that had called ntux_object_hold: so an object can be handed to a process that runs
+ * already, and outlives the process that does so. Tell the other one the object's number, by whatever way; it releases the
+ * object as it does what it holds itself.
+ *
+ * process   its number, as the calling process sees it
+ *
+ * The process must take part in the arena already: it has created, held or released something there, slept, or asked
+ * ntux_object_holds, be it in vain. The hold ends with it. A program that it executes keeps the hold; a child that it forks
+ * does not have it.
+ *
+ * -ESRCH    no living process with this number takes part, or it has ended meanwhile, or the system does not say whether it
+ *           lives (a sandbox without /proc)
+ * -EBADF    the object was closed, or never existed, or no process held it any more and it has ended
+ *
+ * A caller that is killed meanwhile may leave the hold. One that gets -ESRCH because the process has ended meanwhile may
+ * leave a hold of the process that has come into its place, if that one holds or releases the object at the same time.
+ * Either ends with the process that has it.
+ *
+ * Any thread. A few system calls: it looks whether the process lives. Does not allocate. DuplicateHandle to another process.
+ */
+int ntux_object_hold_for(const ntux_arena *arena, ntux_object object, uint32_t process);
+
+/* How often the calling process holds an object of any kind: 0 if it does not.
+ *
+ * holds     receives the number. While more than four processes hold the object, or this one does more than 61 times, a
+ *           number that is not 0 may be too high. May be NULL.
+ *
+ * -EBADF    the object was closed, or never existed, or no process held it any more and it has ended
+ *
+ * Any thread. Does not allocate.
+ */
+int ntux_object_holds(const ntux_arena *arena, ntux_object object, uint32_t *holds);
 
 /* Takes a hold of the calling process away. An object that no process holds any more ends: before this returns, unless a
  * wait stands in its queue, or it is a mutex that somebody owns. With a wait in its queue it lives at least until that is

@@ -6,7 +6,7 @@ use core::ffi::c_int;
 use ntux::Arena;
 use ntux_sync::{Kind, Object};
 
-use crate::boundary::{self, call, call_for_number};
+use crate::boundary::{self, Place, call, call_for_number};
 
 /// NTUX_KIND_...
 fn number_of(kind: Kind) -> u32 {
@@ -60,6 +60,25 @@ pub unsafe extern "C" fn ntux_object_hold(arena: *const Arena, object: u64) -> c
     call(|| {
         // SAFETY: the header asks for an attached arena.
         unsafe { boundary::arena(arena)? }.core().hold(Object(object))?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_object_hold_for(arena: *const Arena, object: u64, process: u32) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena.
+        unsafe { boundary::arena(arena)? }.core().hold_for(Object(object), process)?;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntux_object_holds(arena: *const Arena, object: u64, holds: *mut u32) -> c_int {
+    call(|| {
+        // SAFETY: the header asks for an attached arena and a place that may be written.
+        let (arena, place) = unsafe { (boundary::arena(arena)?, Place::optional(holds)?) };
+        place.put(arena.core().holds(Object(object))?);
         Ok(())
     })
 }

@@ -336,6 +336,50 @@ impl Arena {
         self.attached.release(object.in_core())
     }
 
+    /// Another process holds an object of any kind once more, as if it had called [`Arena::hold`]: so an object can be handed to a process
+    /// that runs already, and outlives the process that does so. The other one needs its number, by whatever way, and releases it
+    /// ([`Arena::release`]) as it would release what it holds itself.
+    ///
+    /// `process` is its number as the calling process sees it. It must take part in the arena already: it has created, held or released
+    /// something there, slept, or asked [`Arena::holds`], be it in vain. The hold ends with the process; a program that it executes keeps
+    /// it, a child that it forks does not have it.
+    ///
+    /// ```
+    /// use ntux::{Arena, Capacity, Event, Reset};
+    ///
+    /// let arena = Arena::create(Capacity::default())?;
+    /// let event = Event::create(&arena, Reset::Auto, false)?;
+    /// arena.hold_for(event.object(), std::process::id())?; // usually that of another one
+    /// assert_eq!(arena.holds(event.object()), Ok(2));
+    /// # Ok::<(), ntux::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchProcess`] if no living process with this number takes part, or it has ended meanwhile, or the system does not say;
+    /// [`Error::NoSuchObject`] if the object was closed, or nobody held it any more;
+    /// [`Error::Exhausted`] when more processes use the arena than it has room for.
+    ///
+    /// A caller that is killed meanwhile may leave the hold. One that gets [`Error::NoSuchProcess`] because the process has ended meanwhile
+    /// may leave a hold of the process that has come into its place. Either ends with the process that has it.
+    ///
+    /// Any thread; not in a signal handler. `DuplicateHandle` to another process.
+    pub fn hold_for(&self, object: Object, process: u32) -> Result<()> {
+        self.attached.hold_for(object.in_core(), process)
+    }
+
+    /// How often this process holds an object of any kind: 0 if it does not. If more than four processes hold it, or this one more than 61
+    /// times, what is not 0 may be too high.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Arena::hold`].
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn holds(&self, object: Object) -> Result<u32> {
+        self.attached.holds(object.in_core())
+    }
+
     /// The object lives from now on although no process holds it, with its name: as long as the arena, or until
     /// [`Arena::make_temporary`] or [`Arena::close`]. Holds are counted as before.
     ///

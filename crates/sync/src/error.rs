@@ -18,6 +18,8 @@ pub enum Error {
     NotOwner,
     /// The calling process does not hold the object (`EPERM`).
     NotHeld,
+    /// No process with this number takes part in the arena, as far as the caller can know (`ESRCH`).
+    NoSuchProcess,
     /// No object has this name (`ENOENT`).
     NoSuchName,
     /// An object of another kind has this name (`EPROTOTYPE`).
@@ -47,6 +49,7 @@ impl Error {
             Error::Invalid => number::EINVAL,
             Error::NoSuchObject => number::EBADF,
             Error::NotOwner | Error::NotHeld => number::EPERM,
+            Error::NoSuchProcess => number::ESRCH,
             Error::NoSuchName => number::ENOENT,
             Error::OtherKind => number::EPROTOTYPE,
             Error::Overflow => number::EOVERFLOW,
@@ -76,6 +79,7 @@ impl core::fmt::Display for Error {
             Error::NoSuchObject => "the object was closed, or never was",
             Error::NotOwner => "this owner id does not own the mutex",
             Error::NotHeld => "this process does not hold the object",
+            Error::NoSuchProcess => "no process with this number takes part in the arena",
             Error::NoSuchName => "no object has this name",
             Error::OtherKind => "an object of another kind has this name",
             Error::Overflow => "the count would exceed the semaphore's maximum",

@@ -117,6 +117,10 @@ pub enum Bug {
     SeatUncounted,
     /// I-meet-6: a process leaves its seat if another one has arrived since it looked.
     SeatGivenUp,
+    /// O-for: who holds an object for another process does not look whether that still has its place.
+    HoldsForStranger,
+    /// I-hold-5: it takes the hold back whatever the holds are by then.
+    TakesBackAny,
     /// A burial leaves the holds of the dead process.
     HoldUnburied,
     /// A creation takes the objects of a process that is being buried for a living one's.

@@ -252,6 +252,21 @@ fn what_the_dead_held_ends_when_its_room_is_needed_unless_it_is_waited_for() {
     assert_eq!(arena.kind(mutex), Err(Error::NoSuchObject));
 }
 
+#[test]
+fn an_owner_keeps_what_is_released_unless_the_release_says_so() {
+    let arena = small(3, 1);
+    let main = arena.waiter();
+    let [kept, left, shared] = [(); 3].map(|()| arena.mutex_create(&main, OWNER, 1).unwrap());
+    assert_eq!(arena.release(kept), Ok(()));
+    assert!(arena.mutex_read(&main, kept).is_ok_and(|seen| seen.owner == OWNER));
+    assert_eq!(arena.release_from_owner(left), Ok(()));
+    assert_eq!(arena.mutex_read(&main, left), Err(Error::NoSuchObject));
+    assert_eq!((arena.hold(shared), arena.release_from_owner(shared)), (Ok(()), Ok(())));
+    assert!(arena.mutex_read(&main, shared).is_ok_and(|seen| seen.owner == OWNER), "it is held");
+    assert_eq!(arena.release_from_owner(shared), Ok(()));
+    assert_eq!(arena.release_from_owner(shared), Err(Error::NoSuchObject));
+}
+
 /// Returns true if somebody waits for it.
 fn waits(arena: &Arena, object: Object) -> bool {
     let view = ntux_sync::inspect::View::open(arena.fd().unwrap()).unwrap();
@@ -277,6 +292,71 @@ fn an_adoption_takes_the_creators_hold_or_adds_one() {
     assert_eq!(arena.release(taken), Err(Error::NoSuchObject));
     assert_eq!((arena.release(shared), arena.adopt(shared), arena.release(shared)), (Ok(()), Ok(()), Ok(())));
     assert_eq!(arena.release(shared), Err(Error::NoSuchObject));
+}
+
+#[test]
+fn what_a_process_was_given_outlives_the_giver_and_ends_with_it() {
+    let _alone = alone();
+    let arena = small(3, 4);
+    let main = arena.waiter();
+    let [ready, given] = [(); 2].map(|()| arena.event_create(&main, false, false).unwrap());
+    let wait = |waiter: &Waiter, object| arena.wait_any(waiter, &[object], None, OWNER, Deadline::Never).map(drop);
+    // It takes part, is told, and does not know of the event before.
+    let receiver = |ends: bool| {
+        // SAFETY: the child only uses the arena, which is made for that, and leaves by `_exit`.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            let waiter = arena.waiter();
+            arena.take_part().unwrap();
+            arena.event_set(&waiter, ready).unwrap();
+            wait(&waiter, given).unwrap();
+            let holds = arena.holds(given);
+            let released = if ends { arena.release(given) } else { Ok(()) };
+            // SAFETY: the child's end.
+            unsafe { libc::_exit(i32::from((holds, released) != (Ok(1), Ok(())))) };
+        }
+        wait(&main, ready).unwrap();
+        child
+    };
+    let end_of = |child| {
+        let mut status = 0;
+        // SAFETY: a valid place for the status.
+        assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
+        status
+    };
+    assert_eq!(arena.hold_for(given, std::os::unix::process::parent_id()), Err(Error::NoSuchProcess));
+    let child = receiver(true);
+    assert_eq!(arena.hold_for(given, child as u32), Ok(()));
+    assert_eq!(arena.release(given), Ok(()));
+    assert_eq!(arena.release(given), Err(Error::NotHeld));
+    arena.event_set(&main, given).unwrap();
+    assert_eq!(end_of(child), 0);
+    assert_eq!(arena.hold_for(given, child as u32), Err(Error::NoSuchObject), "it has released it");
+    let given = arena.event_create(&main, false, false).unwrap();
+    let child = {
+        // SAFETY: the same.
+        let child = unsafe { libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            arena.take_part().unwrap();
+            arena.event_set(&arena.waiter(), ready).unwrap();
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            // SAFETY: the child's end.
+            unsafe { libc::_exit(1) };
+        }
+        wait(&main, ready).unwrap();
+        child
+    };
+    assert_eq!((arena.hold_for(given, child as u32), arena.release(given)), (Ok(()), Ok(())));
+    assert!(arena.event_create(&main, false, false).is_ok());
+    assert_eq!(arena.event_create(&main, false, false), Err(Error::Exhausted), "the child holds the last one");
+    // SAFETY: a child of this test.
+    assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0);
+    assert_eq!(end_of(child), libc::SIGKILL);
+    assert_eq!(arena.hold_for(ready, child as u32), Err(Error::NoSuchProcess));
+    assert!(arena.event_create(&main, false, false).is_ok());
+    assert_eq!(arena.kind(given), Err(Error::NoSuchObject));
 }
 
 /// Children that each wait and do this, and are killed, several at a time.

@@ -60,6 +60,8 @@ pub unsafe extern "C" fn ntw_UseSessionNames(session: *const c_char) -> i32 {
         let session = if session.is_null() { c"win32" } else { unsafe { CStr::from_ptr(session) } };
         let session = session.to_str().map_err(|_| INVALID_PARAMETER)?;
         open_session(session)?;
+        // So that others can make handles for it.
+        arena()?.core().take_part().map_err(of_session)?;
         name::use_session();
         Ok(())
     })
@@ -92,8 +94,8 @@ fn of_session(error: ntux::Error) -> Error {
 pub fn let_go(object: Object) {
     if let Some(Ok(Chosen { arena, session })) = CHOSEN.get() {
         let core = arena.core();
-        // An object of its own arena is its alone; nothing else closes that.
-        let _ = if session.is_some() { core.release(object) } else { core.close(object) };
+        // An object of its own arena is its alone; nothing else closes that. Of neither does an owner keep its mutex.
+        let _ = if session.is_some() { core.release_from_owner(object) } else { core.close(object) };
     }
 }
 

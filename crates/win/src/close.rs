@@ -6,7 +6,7 @@ use crate::boundary::{call_for_bool, put};
 use crate::handle::{self, CURRENT_PROCESS, CURRENT_THREAD, Flags, Handle};
 use crate::last_error::{CALL_NOT_IMPLEMENTED, INVALID_HANDLE, INVALID_PARAMETER, Result};
 use crate::record::{Kind, Target};
-use crate::{process, thread};
+use crate::{handed_over, process, thread};
 
 const FLAG_INHERIT: u32 = 1;
 const FLAG_PROTECT: u32 = 2;
@@ -16,7 +16,7 @@ const DUPLICATE_SAME_ACCESS: u32 = 2;
 /// Errors: `INVALID_HANDLE`, also for one that is protected.
 pub fn close_handle(handle: Handle) -> Result<()> {
     // Closing these does nothing, successfully.
-    if !matches!(handle.addr(), CURRENT_PROCESS | CURRENT_THREAD) {
+    if !handle::is_pseudo(handle) {
         handle::remove(handle)?.drop_handle();
     }
     Ok(())
@@ -40,13 +40,20 @@ pub unsafe extern "C" fn ntw_DuplicateHandle(
     options: u32,
 ) -> i32 {
     call_for_bool(|| {
-        if !process::is_own(from)? || !process::is_own(to)? {
+        if !process::is_own(from)? {
             return Err(CALL_NOT_IMPLEMENTED);
         }
-        let same = options & DUPLICATE_SAME_ACCESS != 0;
-        let duplicated = copy(source, (!same).then_some(access), inherit != 0);
+        let mask = (options & DUPLICATE_SAME_ACCESS == 0).then_some(access);
+        let duplicated = match process::other(to)? {
+            None => copy(source, mask, inherit != 0),
+            Some(other) => handed_over::give(source, mask, inherit != 0, &other),
+        };
+        // What is not there changes nothing.
+        if duplicated == Err(CALL_NOT_IMPLEMENTED) {
+            return Err(CALL_NOT_IMPLEMENTED);
+        }
         if options & DUPLICATE_CLOSE_SOURCE != 0
-            && !matches!(source.addr(), CURRENT_PROCESS | CURRENT_THREAD)
+            && !handle::is_pseudo(source)
             // Whether that works does not matter to the duplicate: somebody else may have closed it by now.
             && let Ok(target) = handle::remove(source)
         {
@@ -107,7 +114,7 @@ pub extern "C" fn ntw_SetHandleInformation(handle: Handle, mask: u32, flags: u32
             return Err(INVALID_PARAMETER);
         }
         let chosen = |bit, before| if mask & bit != 0 { flags & bit != 0 } else { before };
-        handle::set_flags(handle, |before| Flags {
+        handle::set_flags(handle, &|before| Flags {
             inherit: chosen(FLAG_INHERIT, before.inherit),
             protect: chosen(FLAG_PROTECT, before.protect),
         })

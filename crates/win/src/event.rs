@@ -8,7 +8,7 @@ use ntux_sync::{Arena, New, Object, Signal, Waiter};
 use crate::arena::arena;
 use crate::boundary::{TRUE, call_for_bool};
 use crate::create::{self, Attributes};
-use crate::handle::{self, Handle};
+use crate::handle::{self, Found, Handle};
 use crate::last_error::{Result, of_object};
 use crate::record::{Kind, Payload};
 use crate::text;
@@ -113,7 +113,8 @@ pub unsafe extern "C" fn ntw_OpenEventW(access: u32, inherit: i32, name: *const 
 /// Performs an operation that takes one exchange. None if nothing has happened.
 #[inline]
 fn at_once(handle: Handle, signal: Signal) -> Option<i32> {
-    let object = handle::look_up_modifiable(handle, Kind::Event).ok()?.object;
+    let found = handle::look_up_at_once(handle).and_then(|found| found.of_kind(Kind::Event));
+    let object = found.and_then(Found::modifiable).ok()?.object;
     arena().ok()?.at_once(|core, waiter| core.signal_at_once(waiter, object, signal)).map(|_| TRUE)
 }
 

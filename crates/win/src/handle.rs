@@ -4,7 +4,8 @@
 //! # Role
 //! A handle is a number of 31 bits, a multiple of 4, as on Windows; its two lowest bits are ignored. It is looked up without a lock and
 //! without an exchange, because the objects of the core are named by numbers that are not used again: an operation that comes after a close
-//! is refused by the core. Only a wait that sleeps holds the record.
+//! is refused by the core. Only a wait that sleeps holds the record. A handle that another process has made has more bits, and is looked up
+//! in [`handed_over`] where it is not found here.
 //!
 //! # Picture
 //! ```text
@@ -37,6 +38,7 @@ use core::ffi::c_void;
 use ntux_sync::Object;
 
 use crate::access::Rights;
+use crate::handed_over;
 use crate::last_error::{ACCESS_DENIED, INVALID_HANDLE, NOT_ENOUGH_MEMORY, Result};
 use crate::planted::{Bug, planted};
 use crate::record::{self, Kind, Record, SLOTS, Target};
@@ -104,6 +106,26 @@ pub struct Found {
     pub object: Object,
 }
 
+impl Found {
+    /// Errors: `INVALID_HANDLE` if it is of another kind.
+    #[inline]
+    pub fn of_kind(self, kind: Kind) -> Result<Found> {
+        if self.kind == kind { Ok(self) } else { Err(INVALID_HANDLE) }
+    }
+
+    /// Errors: `ACCESS_DENIED` if the handle may not change it.
+    #[inline]
+    pub fn modifiable(self) -> Result<Found> {
+        if self.entry.rights().modify { Ok(self) } else { Err(ACCESS_DENIED) }
+    }
+
+    /// Errors: `ACCESS_DENIED` if the handle may not wait for it.
+    #[inline]
+    pub fn waitable(self) -> Result<Found> {
+        if self.entry.rights().wait { Ok(self) } else { Err(ACCESS_DENIED) }
+    }
+}
+
 /// Gives a handle to a record, of which it becomes one of the counted handles.
 ///
 /// Errors: `NOT_ENOUGH_MEMORY`; the handle is dropped then.
@@ -163,11 +185,24 @@ fn entry_of(handle: Handle) -> Result<(&'static Record, u32, Entry)> {
     if is_named { Ok((place, slot, Entry(entry))) } else { Err(INVALID_HANDLE) }
 }
 
+/// Returns true if it is GetCurrentProcess() or GetCurrentThread().
+pub fn is_pseudo(handle: Handle) -> bool {
+    matches!(handle.addr(), CURRENT_PROCESS | CURRENT_THREAD)
+}
+
 /// What the handle names.
 ///
-/// Errors: `INVALID_HANDLE`.
+/// Errors: `INVALID_HANDLE`; those of [`handed_over::look_up`].
 #[inline]
 pub fn look_up(handle: Handle) -> Result<Found> {
+    look_up_at_once(handle).or_else(|_| handed_over::look_up(handle))
+}
+
+/// What a handle of the table names, for what is done at once or not at all.
+///
+/// Errors: `INVALID_HANDLE`, also for one that another process has made.
+#[inline]
+pub fn look_up_at_once(handle: Handle) -> Result<Found> {
     let (place, slot, entry) = entry_of(handle)?;
     let target = entry.target();
     // Usually in the slot of the handle.
@@ -183,15 +218,15 @@ pub fn look_up(handle: Handle) -> Result<Found> {
 /// The entry has changed meanwhile: another flag, or the handle was closed.
 #[cold]
 fn look_up_again(handle: Handle) -> Result<Found> {
-    look_up(handle)
+    look_up_at_once(handle)
 }
 
 /// What the handle names, which must be of this kind.
 ///
-/// Errors: `INVALID_HANDLE`, as Windows has it for the wrong kind, too.
+/// Errors: those of [`look_up`]; `INVALID_HANDLE`, as Windows has it, for the wrong kind.
 #[inline]
 pub fn look_up_kind(handle: Handle, kind: Kind) -> Result<Found> {
-    look_up(handle).and_then(|found| if found.kind == kind { Ok(found) } else { Err(INVALID_HANDLE) })
+    look_up(handle)?.of_kind(kind)
 }
 
 /// The same, if the handle may change it.
@@ -199,16 +234,15 @@ pub fn look_up_kind(handle: Handle, kind: Kind) -> Result<Found> {
 /// Errors: those of [`look_up_kind`]; `ACCESS_DENIED`.
 #[inline]
 pub fn look_up_modifiable(handle: Handle, kind: Kind) -> Result<Found> {
-    let found = look_up_kind(handle, kind)?;
-    if found.entry.rights().modify { Ok(found) } else { Err(ACCESS_DENIED) }
+    look_up_kind(handle, kind)?.modifiable()
 }
 
 /// Ends a handle. The caller drops the handle of the record that is returned.
 ///
-/// Errors: `INVALID_HANDLE`, also for one that is protected.
+/// Errors: `INVALID_HANDLE`, also for one that is protected; those of [`handed_over::remove`].
 pub fn remove(handle: Handle) -> Result<Target> {
     loop {
-        let (place, slot, entry) = entry_of(handle)?;
+        let Ok((place, slot, entry)) = entry_of(handle) else { return handed_over::remove(handle) };
         if entry.flags().protect {
             return Err(INVALID_HANDLE);
         }
@@ -229,10 +263,10 @@ pub fn remove(handle: Handle) -> Result<Target> {
 
 /// Changes the flags of a handle.
 ///
-/// Errors: `INVALID_HANDLE`.
-pub fn set_flags(handle: Handle, change: impl Fn(Flags) -> Flags) -> Result<()> {
+/// Errors: `INVALID_HANDLE`; those of [`handed_over::set_flags`].
+pub fn set_flags(handle: Handle, change: &dyn Fn(Flags) -> Flags) -> Result<()> {
     loop {
-        let (place, _, entry) = entry_of(handle)?;
+        let Ok((place, _, entry)) = entry_of(handle) else { return handed_over::set_flags(handle, change) };
         let next = Entry::new(entry.target(), entry.rights(), change(entry.flags()), entry.0);
         if place.entry.compare_exchange(entry.0, next.0).is_ok() {
             return Ok(());

@@ -5,7 +5,7 @@
 //! | question | module |
 //! | --- | --- |
 //! | What crosses the boundary to C, and what must not? | [`boundary`], [`last_error`], [`text`] |
-//! | What does a handle name? | [`handle`] (the table of the process), [`access`] (what a handle may do) |
+//! | What does a handle name? | [`handle`] (the table of the process), [`handed_over`] (handles that another process has made), [`access`] (what a handle may do) |
 //! | What lives behind handles, and until when? | [`record`], and [`pool`] for the slots of both; [`kept`] |
 //! | In which arena are the objects? | [`arena`] |
 //! | How is an object found by its name? | [`name`], [`create`] |
@@ -37,6 +37,7 @@ mod descriptor;
 mod event;
 #[cfg(ntux_explore)]
 pub mod explored;
+mod handed_over;
 mod handle;
 mod init_once;
 mod kept;

@@ -112,7 +112,7 @@ pub extern "C" fn ntw_ReleaseMutex(mutex: Handle) -> i32 {
 /// Releases it if that takes one exchange. None if nothing has happened.
 #[inline]
 fn release_at_once(mutex: Handle) -> Option<i32> {
-    let object = handle::look_up_kind(mutex, Kind::Mutex).ok()?.object;
+    let object = handle::look_up_at_once(mutex).ok()?.of_kind(Kind::Mutex).ok()?.object;
     let unlock = Signal::Unlock(thread::owner());
     arena().ok()?.at_once(|core, waiter| core.signal_at_once(waiter, object, unlock))?;
     thread::owns_less(object);

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ntux_platform::atomic::Word32;
-use ntux_sync::New;
+use ntux_sync::{New, Object};
 
 use crate::arena::arena;
 use crate::last_error::{
@@ -19,7 +19,7 @@ use crate::last_error::{
 };
 use crate::record::{self, First, Kind, Payload, Target};
 use crate::text::Text;
-use crate::thread;
+use crate::{handed_over, thread};
 
 /// A name without prefix.
 pub struct Name {
@@ -163,7 +163,7 @@ fn create_in_session(name: &Name, kind: Kind, new: New) -> Result<(Target, bool)
     let name = of_core(name, &text)?;
     let (object, existed) =
         arena()?.with_waiter(|core, waiter| core.create_named(waiter, name, new)).map_err(of_name)?;
-    let target = record::create(kind, object, Payload::of_named(kind), First::Handle)?;
+    let target = of_session(kind, object)?;
     if let (New::Mutex { count: 1.., .. }, false) = (new, existed) {
         thread::owns(object);
     }
@@ -182,7 +182,21 @@ fn open_in_session(name: &Name, kind: Kind) -> Result<Target> {
         _ => return Err(CALL_NOT_IMPLEMENTED),
     };
     let object = arena()?.core().open_named(name, kind_of_core).map_err(of_name)?;
-    record::create(kind, object, Payload::of_named(kind), First::Handle)
+    of_session(kind, object)
+}
+
+/// The record of an object that this process holds once more, because of its name.
+fn of_session(kind: Kind, object: Object) -> Result<Target> {
+    match handed_over::joined_by_name(object) {
+        Some(target) => Ok(target),
+        None => record::create(kind, object, Payload::of_shared(kind), First::Handle),
+    }
+}
+
+/// Does something while nobody finds an object by its name.
+pub fn while_none_is_opened<R>(with: impl FnOnce() -> R) -> R {
+    let _names = names();
+    with()
 }
 
 /// The name as the core has it.

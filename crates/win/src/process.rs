@@ -48,10 +48,14 @@ const KNOWN: u64 = 1 << 32;
 const KILLED: u32 = 128;
 
 impl Other {
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// Returns true if it has ended. While a child is there to be waited for, that is the time to learn how it ended.
     ///
     /// Errors: the program has closed the descriptor.
-    fn has_ended(&self) -> std::io::Result<bool> {
+    pub fn has_ended(&self) -> std::io::Result<bool> {
         if self.end.load() != 0 {
             return Ok(true);
         }
@@ -245,6 +249,17 @@ fn named(process: Handle) -> Result<Named> {
     };
     target.release();
     Ok(named)
+}
+
+/// The process that a handle names, if it is not this one.
+///
+/// Errors: `INVALID_HANDLE`; `CALL_NOT_IMPLEMENTED` for the process that has forked this one, of which nothing but the handle is known.
+pub fn other(process: Handle) -> Result<Option<Arc<Other>>> {
+    match named(process)? {
+        Named::Own => Ok(None),
+        Named::Other(other) => Ok(Some(other)),
+        Named::Ancestor => Err(CALL_NOT_IMPLEMENTED),
+    }
 }
 
 /// Returns true if the handle of a process names this one.

@@ -159,8 +159,8 @@ pub enum Payload {
 }
 
 impl Payload {
-    /// That of an object which the core has by its name.
-    pub fn of_named(kind: Kind) -> Payload {
+    /// That of an object which other processes have, too.
+    pub fn of_shared(kind: Kind) -> Payload {
         if kind == Kind::Timer { Payload::Timer(Box::new(Timer::new())) } else { Payload::Nothing }
     }
 
@@ -217,6 +217,17 @@ pub fn of_kind(kind: Kind) -> impl Iterator<Item = Target> {
     POOL.used().filter(move |(_, record)| record.kind() == Some(kind)).map(|(number, record)| {
         // An older generation than that of the kind, or a later one: who holds it finds out.
         Target { number, generation: (record.state.load() >> 33) as u32 }
+    })
+}
+
+/// The records that this process has of an object.
+pub fn of_object(object: Object) -> impl Iterator<Item = Target> {
+    let is_its = move |record: &Record| record.object() == object && record.is_made_here();
+    POOL.used().filter_map(move |(number, record)| {
+        let state = record.state.load();
+        let is_live = handles(state) + holds(state) > 0;
+        (is_live && is_its(record) && record.state.load() >> 33 == state >> 33)
+            .then_some(Target { number, generation: (state >> 33) as u32 })
     })
 }
 

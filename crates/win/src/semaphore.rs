@@ -129,7 +129,7 @@ pub unsafe extern "C" fn ntw_ReleaseSemaphore(semaphore: Handle, count: i32, pre
 /// Releases it if that takes one exchange. None if nothing has happened.
 #[inline]
 fn release_at_once(semaphore: Handle, count: i32) -> Option<u32> {
-    let found = handle::look_up_modifiable(semaphore, Kind::Semaphore);
+    let found = handle::look_up_at_once(semaphore).ok()?.of_kind(Kind::Semaphore).ok()?.modifiable();
     let object = found.ok().filter(|_| count > 0)?.object;
     arena().ok()?.at_once(|core, waiter| core.signal_at_once(waiter, object, Signal::Release(count as u32)))
 }

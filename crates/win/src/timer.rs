@@ -263,7 +263,7 @@ unsafe fn create(
     let new = New::Timer { manual };
     let make = || create::object(|core, waiter| core.create_new(waiter, new));
     // SAFETY: the same contract.
-    unsafe { create::create(Kind::Timer, attributes, name, access, Payload::of_named(Kind::Timer), Some(new), make) }
+    unsafe { create::create(Kind::Timer, attributes, name, access, Payload::of_shared(Kind::Timer), Some(new), make) }
 }
 
 /// # Safety

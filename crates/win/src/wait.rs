@@ -143,10 +143,9 @@ impl Drop for Holds<'_> {
 
 /// What a handle names that can be waited for.
 ///
-/// Errors: `INVALID_HANDLE`, `ACCESS_DENIED`.
+/// Errors: those of [`handle::look_up`]; `ACCESS_DENIED`.
 pub fn waitable(handle: Handle) -> Result<Found> {
-    let found = handle::look_up(handle)?;
-    if found.entry.rights().wait { Ok(found) } else { Err(ACCESS_DENIED) }
+    handle::look_up(handle)?.waitable()
 }
 
 /// One wait of the calling thread, until when, and whether APCs end it.
@@ -319,7 +318,7 @@ pub unsafe fn deadline_at(timeout: *const i64) -> Deadline {
 /// Takes the object of a handle if that takes one exchange, and nothing else. None if nothing has happened.
 #[inline]
 fn at_once(handle: Handle) -> Option<u32> {
-    let found = waitable(handle).ok()?;
+    let found = handle::look_up_at_once(handle).ok()?.waitable().ok()?;
     let owner = thread::owner();
     let taken = arena().ok()?.at_once(|core, waiter| core.acquire_at_once(waiter, found.object, owner))?;
     if found.kind == Kind::Mutex {

@@ -46,7 +46,7 @@ macro_rules! errnos {
     };
 }
 
-errnos!(EALREADY EBADF EFAULT EINTR EINVAL EMFILE ENODEV ENOENT ENOMEM ENOTTY ENXIO EOVERFLOW EOWNERDEAD EPERM EPROTOTYPE ESPIPE ETIMEDOUT);
+errnos!(EALREADY EBADF EFAULT EINTR EINVAL EMFILE ENODEV ENOENT ENOMEM ENOTTY ENXIO EOVERFLOW EOWNERDEAD EPERM EPROTOTYPE ESPIPE ESRCH ETIMEDOUT);
 
 /// What an operation gave.
 pub type Outcome<T> = Result<T, Errno>;
@@ -361,6 +361,14 @@ pub trait Face: Sync {
     fn close(&self, object: Object) -> Outcome<()>;
     /// The process holds an object once more.
     fn hold(&self, _object: Object) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// The process with this number holds an object once more.
+    fn hold_for(&self, _object: Object, _process: u32) -> Outcome<()> {
+        unreachable!("a face whose objects nobody holds leaves those cases out")
+    }
+    /// How often the process holds an object.
+    fn holds(&self, _object: Object) -> Outcome<u32> {
         unreachable!("a face whose objects nobody holds leaves those cases out")
     }
     /// The process holds an object once less.

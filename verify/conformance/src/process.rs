@@ -65,6 +65,11 @@ impl Child {
         face.bury(process);
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Stops the child, and returns when it is stopped.
     pub fn stop(&self) {
         self.process.stop();

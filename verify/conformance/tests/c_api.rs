@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use libloading::Library;
 use ntux_conformance::case::Kind;
 use ntux_conformance::face::{
-    Clock, Deadline, Delivered, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, Errno, Event, Face, Mutex, Name, New, Object,
-    Outcome, POISON, Queue, Registered, Registration, Satisfied, Semaphore, Timer, Wait,
+    Clock, Deadline, Delivered, EBADF, EINVAL, EOWNERDEAD, EPROTOTYPE, ESRCH, Errno, Event, Face, Mutex, Name, New,
+    Object, Outcome, POISON, Queue, Registered, Registration, Satisfied, Semaphore, Timer, Wait,
 };
 use ntux_conformance::run::{self, Instantiation};
 use ntux_testkit::c::{self, Arena, Create, Functions, NEVER, REALTIME, Read, Waiter};
@@ -116,6 +116,11 @@ fn outcome_of_name(result: i32) -> Outcome<()> {
 
 /// `NTUX_QUEUE_ALL`.
 const QUEUE_ALL: u32 = 1;
+
+/// The same of a hold for a process, which may be none.
+fn outcome_of_process(result: i32) -> Outcome<()> {
+    if result == -libc::ESRCH { Err(ESRCH) } else { outcome(result) }
+}
 
 /// The flags and the nanoseconds of a deadline.
 fn deadline_of(deadline: Deadline) -> (u32, u64) {
@@ -415,6 +420,17 @@ impl Face for C {
     fn hold(&self, object: Object) -> Outcome<()> {
         // SAFETY: the arena is attached.
         outcome(unsafe { (functions().object_hold)(self.arena, object.0) })
+    }
+
+    fn hold_for(&self, object: Object, process: u32) -> Outcome<()> {
+        // SAFETY: the arena is attached.
+        outcome_of_process(unsafe { (functions().object_hold_for)(self.arena, object.0, process) })
+    }
+
+    fn holds(&self, object: Object) -> Outcome<u32> {
+        let mut holds = u32::MAX;
+        // SAFETY: the arena is attached, and there is a place.
+        outcome(unsafe { (functions().object_holds)(self.arena, object.0, &mut holds) }).map(|()| holds)
     }
 
     fn let_go(&self, object: Object) -> Outcome<()> {

@@ -269,6 +269,14 @@ impl Face for Core {
         self.run(|arena, _| arena.hold(inner(object)))
     }
 
+    fn hold_for(&self, object: Object, process: u32) -> Outcome<()> {
+        self.run(|arena, _| arena.hold_for(inner(object), process))
+    }
+
+    fn holds(&self, object: Object) -> Outcome<u32> {
+        self.run(|arena, _| arena.holds(inner(object)))
+    }
+
     fn let_go(&self, object: Object) -> Outcome<()> {
         self.run(|arena, _| arena.release(inner(object)))
     }

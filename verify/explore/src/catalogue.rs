@@ -42,7 +42,7 @@ pub fn all_programs() -> Vec<Program> {
         lives::deaths(),
         lives::burials(),
         lives::creators(),
-        lives::holds(),
+        lives::held(),
         names::names(),
         timers::timers(),
         timers::deaths(),

@@ -144,6 +144,8 @@ pub const PLANTED: &[Planted] = &[
     planted("seatgivenup", Bug::SeatGivenUp, Found::Exhaustively("meet-dead-between", 1)),
     planted("seatuncounted", Bug::SeatUncounted, Found::AtRandom("meet-threads-there")),
     planted("holdunburied", Bug::HoldUnburied, Found::Exhaustively("hold-heir-stranger", 1)),
+    planted("holdsforstranger", Bug::HoldsForStranger, Found::Exhaustively("for-heir", 1)),
+    planted("takesbackany", Bug::TakesBackAny, Found::Exhaustively("for-heir-holds", 1)),
     planted("reclaimsonce", Bug::ReclaimsOnce, Found::Exhaustively("hold-room", 2)),
     planted("burialwaitedfor", Bug::BurialWaitedFor, Found::Exhaustively("hold-room", 2)),
     planted("dueunseen", Bug::DueUnseen, Found::Exhaustively("due-poll", 1)).by_histories(TIMED + 2),

@@ -569,9 +569,24 @@ pub fn hold(object: Id) -> Call {
     call(Operation::Hold { object })
 }
 
+/// The process of a thread, which is one of its own, holds an object.
+pub fn hold_for(object: Id, thread: ThreadId) -> Call {
+    call(Operation::HoldFor { object, thread })
+}
+
+/// Asks how often the caller's process holds an object.
+pub fn holds(object: Id) -> Call {
+    call(Operation::Holds { object })
+}
+
 /// The caller's process holds it no more, or once less.
 pub fn release(object: Id) -> Call {
     call(Operation::Release { object })
+}
+
+/// The same; an owner does not keep the object.
+pub fn release_from_owner(object: Id) -> Call {
+    call(Operation::ReleaseFromOwner { object })
 }
 
 /// The object lives although nobody holds it.

@@ -105,6 +105,8 @@ functions! {
     object_close(arena: *const Arena, object: u64);
     object_adopt(arena: *const Arena, object: u64);
     object_hold(arena: *const Arena, object: u64);
+    object_hold_for(arena: *const Arena, object: u64, process: u32);
+    object_holds(arena: *const Arena, object: u64, holds: *mut u32);
     object_release(arena: *const Arena, object: u64);
     object_open_named(arena: *const Arena, name: *const c_char, flags: u32, kind: c_int, object: *mut u64);
     object_make_permanent(arena: *const Arena, object: u64);

@@ -586,6 +586,16 @@ static void holds(void)
     IS(-EBADF, ntux_event_read(again, event, NULL, &out));
     IS(0, ntux_arena_detach(again));
 
+    /* Of this process, as if it were another one. */
+    IS(0, ntux_event_create(arena, 1, 1, &event));
+    IS(0, ntux_object_hold_for(arena, event, (uint32_t)getpid()));
+    IS(0, ntux_object_holds(arena, event, &out));
+    IS(2, out);
+    IS(0, ntux_object_release(arena, event));
+    IS(0, ntux_object_release(arena, event));
+    IS(-EBADF, ntux_object_hold_for(arena, event, (uint32_t)getpid()));
+    IS(-EBADF, ntux_object_holds(arena, event, &out));
+
     IS(0, ntux_mutex_create(arena, 7, 2, &mutex));
     IS(0, ntux_object_release(arena, mutex));
     IS(-EPERM, ntux_object_release(arena, mutex));

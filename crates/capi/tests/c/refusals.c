@@ -270,6 +270,32 @@ static void objects(void)
     }
 }
 
+static void holds(void)
+{
+    uint32_t process = (uint32_t)getpid();
+
+    IS(-EFAULT, ntux_object_hold_for(NULL, semaphore, process));
+    IS(-EINVAL, ntux_object_hold_for(MISALIGNED(ntux_arena), semaphore, process));
+    IS(-EBADF, ntux_object_hold_for(arena, closed, process));
+    IS(-EBADF, ntux_object_hold_for(arena, 0, process));
+    IS(-EBADF, ntux_object_hold_for(arena, UINT64_MAX, 0));
+    IS(-ESRCH, ntux_object_hold_for(arena, semaphore, 0));
+    IS(-ESRCH, ntux_object_hold_for(arena, semaphore, UINT32_MAX));
+    IS(-ESRCH, ntux_object_hold_for(arena, semaphore, (uint32_t)getppid())); /* it lives, and takes no part */
+
+    IS(-EFAULT, ntux_object_holds(NULL, semaphore, &out));
+    IS(-EINVAL, ntux_object_holds(MISALIGNED(ntux_arena), semaphore, &out));
+    IS(-EINVAL, ntux_object_holds(arena, semaphore, MISALIGNED(uint32_t)));
+    IS(-EBADF, ntux_object_holds(arena, closed, &out));
+    IS(-EBADF, ntux_object_holds(arena, 0, &out));
+    IS(-EBADF, ntux_object_holds(arena, UINT64_MAX, &out));
+    NOTHING_WRITTEN();
+    IS(0, ntux_object_holds(arena, semaphore, NULL));
+    IS(0, ntux_object_holds(arena, semaphore, &out));
+    IS(1, out);
+    out = POISON;
+}
+
 static void names(void)
 {
     static char longest[257];
@@ -591,6 +617,7 @@ int main(void)
     events();
     timers();
     objects();
+    holds();
     names();
     requests();
     waits(ntux_wait_any);

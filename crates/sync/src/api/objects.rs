@@ -6,7 +6,7 @@ use crate::arena::lifetime::Lifetime;
 use crate::kind::{Kind, New};
 use crate::protocol::create::create_object;
 use crate::protocol::waiter::{Waiter, bury};
-use crate::{Object, Result};
+use crate::{Error, Object, Result};
 
 impl Arena {
     /// Creates an object that lives until somebody closes it ([`Arena::close`]), or until its process has ended and the
@@ -61,7 +61,38 @@ impl Arena {
     /// the arena has room for).
     pub fn hold(&self, object: Object) -> Result<()> {
         let peer = self.peer(bury)?;
-        self.add_hold(object, peer)
+        self.hold_by(object, peer)
+    }
+
+    /// This process takes part in the arena from now on, as it does with its first call that creates, holds or waits: others can hold
+    /// objects for it ([`Arena::hold_for`]).
+    ///
+    /// Errors: `Exhausted` (more processes than the arena has room for).
+    pub fn take_part(&self) -> Result<()> {
+        self.peer(bury).map(drop)
+    }
+
+    /// Adds a hold of another process: as if that had called [`Arena::hold`], which it need not know of. So an object can be handed to a
+    /// process, and outlives who does that. `process` is the number that the system knows it by in the caller's namespace. It must take part
+    /// in the arena already ([`Arena::take_part`]). What it is given, later programs that it executes have, too; its forked children do not.
+    ///
+    /// A caller that is killed meanwhile may leave the hold. One that is told that there is no such process, because the process has ended
+    /// meanwhile, may leave a hold of another one, which came into its place. Either ends with the process that has it.
+    ///
+    /// Errors: those of [`Arena::hold`]; `NoSuchProcess`, also if the system does not say whether the process lives.
+    pub fn hold_for(&self, object: Object, process: u32) -> Result<()> {
+        let peer = self.peer(bury)?;
+        self.hold_for_process(object, process, peer)
+    }
+
+    /// How often this process holds the object. If more than four processes do, or it does more than 61 times, the number may be higher; 0
+    /// is always right.
+    ///
+    /// Errors: those of [`Arena::hold`].
+    pub fn holds(&self, object: Object) -> Result<u32> {
+        let peer = self.peer(bury)?;
+        let holds = self.holds_of(object, peer)?;
+        self.other_places(peer).try_fold(holds, |sum, place| Ok(sum.saturating_add(self.holds_of(object, place)?)))
     }
 
     /// Takes a hold of this process away. When no process holds the object any more, it ends: at once, or, if a wait
@@ -72,14 +103,30 @@ impl Arena {
     pub fn release(&self, object: Object) -> Result<()> {
         match self.known_peer() {
             Some(peer) if self.end_at_once(object, peer) => Ok(()),
-            _ => self.release_shared(object),
+            _ => self.release_shared(object, true),
+        }
+    }
+
+    /// The same, but an owner does not keep the object: as in NT, a mutex is gone when nobody holds it.
+    ///
+    /// Errors: those of [`Arena::release`].
+    pub fn release_from_owner(&self, object: Object) -> Result<()> {
+        match self.known_peer() {
+            Some(peer) if self.end_at_once(object, peer) => Ok(()),
+            _ => self.release_shared(object, false),
         }
     }
 
     #[cold]
-    fn release_shared(&self, object: Object) -> Result<()> {
+    fn release_shared(&self, object: Object, owner_keeps: bool) -> Result<()> {
         let peer = self.peer(bury)?;
-        self.drop_hold(object, peer)
+        let released = self.drop_hold(object, peer, owner_keeps);
+        if released != Err(Error::NotHeld) {
+            return released;
+        }
+        // Another process may have put it into another place of this one.
+        let mut elsewhere = self.other_places(peer).map(|place| self.drop_hold(object, place, owner_keeps));
+        elsewhere.find(|released| *released != Err(Error::NotHeld)).unwrap_or(released)
     }
 
     /// Makes an object belong to this process. When the process of an object has ended, and the arena runs out of

@@ -28,8 +28,9 @@
 //! | --- | --- | --- |
 //! | not shared | not shared, one hold of the keeper's | whoever is about to share it; the word means nothing yet |
 //! | that | shared, by meta | the same |
-//! | shared | one hold more: in the process's place, in an empty one, in that of a dead process, or among the others | a process that holds it |
+//! | shared | one hold more: in the process's place, in an empty one, in that of a dead process, or among the others | a process that holds it, or one that holds it *for* another process |
 //! | shared | one hold less | a process that releases it |
+//! | shared, as a hold for another process has left it | one hold less, of the place in which that process was | who has added it, if the place is another process's by then |
 //! | one hold, not permanent, not in use | ended | the process that releases it |
 //! | shared | permanent | whoever makes it so |
 //! | permanent | not permanent; ended, if nobody holds it and it is not in use | whoever makes it temporary |
@@ -40,7 +41,8 @@
 //! | not shared, kept by a dead process, in use | shared, not held | the same |
 //!
 //! *In use*: a wait that is not over stands in its wait set; or a mutex is owned, and a process that released it in use, as the last, lives.
-//! (Nobody can be told of an owner without a wait, and nobody knows who an owner is: so the dead keep nothing by it.)
+//! (Nobody can be told of an owner without a wait, and nobody knows who an owner is: so the dead keep nothing by it.) A release can also leave
+//! nothing to an owner: then that process is not noted as the last.
 //!
 //! # Invariants
 //! * I-hold-1: the sequence counts every change, and never goes back in a slot. The word is read before meta, and once more if meta says that the
@@ -51,17 +53,26 @@
 //! * I-hold-3: an object that is shared is freed only after its holds say that it has ended, in an exchange with a word in which no living
 //!   process held it. So a hold comes before that, and prevents it, or is refused.
 //! * I-hold-4: an object that is not shared is freed by an exchange of meta, which whoever shares or adopts it changes.
+//! * I-hold-5: a hold for another process is taken back only by an exchange with the very word that it has left. So it is that hold: a
+//!   burial that had removed it would have changed the word, and so would a hold of the process that has the place now.
 //!
 //! # Ordering
 //! * O-use: who ends an object reads its holds, looks for its use after that, and exchanges the holds (or meta) last. It looks for an owner,
 //!   for waits, and whether the word has not changed since. So at one instant nobody held it, or only who is releasing it, and nobody used
 //!   it. A thread that begins to use it after that instant, and does not hold it, may lose it.
+//! * O-for: who holds an object for another process reads the word of its place, adds the hold, and reads that word again. A process that
+//!   gets the place marks it before it buries ([`super::peers`]). So if the word still is that of the first process, every burial of its
+//!   place begins after the hold, and removes it; else the hold is taken back. (A supervisor that has buried the dead process meanwhile,
+//!   and has put its word back, does not count: whoever gets the place later buries it once more.)
 //!
 //! # Death
 //! * After a hold of the keeper's was written, before meta: the word means nothing.
 //! * After the object has ended, before meta: whoever needs the slot frees it.
 //! * With holds: they are those of a dead process. The object ends when its slot is needed, or its holders' last number is.
 //! * Among the others: their class says who they can be. While a process of a class lives, the object stays, even if it does not hold it.
+//! * With a hold for another process, before the second look: that process holds the object, and does not know of it. If it was dead by
+//!   then, and its place is another one's, that one does. So it is, too, with a hold that cannot be taken back because the word has changed
+//!   (I-hold-5). Such a hold ends with that process.
 
 use ntux_platform::atomic::Pair;
 
@@ -216,6 +227,20 @@ impl Holds {
         self.holders().any(|holder| holder == peer) || self.is_among_others(peer)
     }
 
+    /// How often this process holds it, at most; `u32::MAX` if nobody knows.
+    fn count_of(self, peer: u32) -> u32 {
+        let in_place = match self.place_of(peer).map(|place| self.count_at(place)) {
+            None | Some(LAST) => 0,
+            Some(UNKNOWN) => u32::MAX,
+            Some(count) => count,
+        };
+        let among_others = match self.others() {
+            OTHERS_MASK => u32::MAX,
+            others => others as u32,
+        };
+        if self.is_among_others(peer) { in_place.saturating_add(among_others) } else { in_place }
+    }
+
     /// Returns true if this process may hold it among those without a place.
     fn is_among_others(self, peer: u32) -> bool {
         self.others() != 0 && self.0 >> (CLASSES_SHIFT + class_of(peer)) & 1 != 0
@@ -281,10 +306,10 @@ fn places() -> impl Iterator<Item = u32> {
 }
 
 impl Arena {
-    /// The process with this index holds the object once more.
+    /// The process with this index holds the object once more. Returns the holds with it.
     ///
     /// Errors: `NoSuchObject`, `Invalid` (behind descriptors).
-    pub(crate) fn add_hold(&self, object: Object, peer: u32) -> Result<()> {
+    pub(super) fn add_hold(&self, object: Object, peer: u32) -> Result<Holds> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
         for _ in 0..RETRIES {
             let (seen, meta) = self.shared_holds(slot, object)?;
@@ -298,10 +323,61 @@ impl Arena {
             }
             let next = seen.held_by(peer, |holder| LivenessCache::new(self).is_owner_dead(holder));
             if self.exchange_holds(object.index(), seen, next) {
-                return Ok(());
+                return Ok(next);
             }
         }
         Err(Error::Corrupt)
+    }
+
+    /// The calling process, which has this index, holds the object once more.
+    ///
+    /// Errors: those of [`Arena::add_hold`].
+    pub(crate) fn hold_by(&self, object: Object, peer: u32) -> Result<()> {
+        self.add_hold(object, peer).map(drop)
+    }
+
+    /// Another process holds the object once more: the one that has this number in the namespace of the caller, which has the index
+    /// `mine`.
+    ///
+    /// Errors: those of [`Arena::add_hold`]; `NoSuchProcess`.
+    #[cold]
+    pub(crate) fn hold_for_process(&self, object: Object, pid: u32, mine: u32) -> Result<()> {
+        self.kind_of(object)?;
+        let (peer, process) = self.living_peer(pid).ok_or(Error::NoSuchProcess)?;
+        let added = self.add_hold(object, peer)?;
+        // O-for
+        if self.has_place(peer, process) || planted(Bug::HoldsForStranger) {
+            return Ok(());
+        }
+        self.take_back(object, added, peer, mine);
+        Err(Error::NoSuchProcess)
+    }
+
+    /// Takes back the hold that the caller has added for the place with this index, if the holds are still those that it has left.
+    fn take_back(&self, object: Object, added: Holds, peer: u32, mine: u32) {
+        let Some(slot) = self.object_slot(object.index()) else { return };
+        let Ok((Some(seen), meta)) = self.shared_holds(slot, object) else { return };
+        // O-use
+        let is_in_use = self.is_in_use(slot, object, meta, true);
+        // I-hold-5
+        if (seen == added || planted(Bug::TakesBackAny))
+            && let Some(rest) = seen.released_by(peer)
+        {
+            self.leave(object, meta, seen, rest, is_in_use, Some(mine));
+        }
+    }
+
+    /// How often the process with this index holds the object, at most: those without a place are counted together.
+    ///
+    /// Errors: `NoSuchObject`, `Invalid` (behind descriptors).
+    #[cold]
+    pub(crate) fn holds_of(&self, object: Object, peer: u32) -> Result<u32> {
+        let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
+        match self.shared_holds(slot, object)? {
+            (None, meta) => Ok(u32::from(meta.keeper() == peer)),
+            (Some(seen), meta) if seen.is_ended() => Err(self.end(object, meta)),
+            (Some(seen), _) => Ok(seen.count_of(peer)),
+        }
     }
 
     /// The process with this index releases an object that only it holds, once, and that is not in use: one exchange. Returns false
@@ -322,16 +398,16 @@ impl Arena {
         ends
     }
 
-    /// The process with this index holds the object once less.
+    /// The process with this index holds the object once less. `owner_keeps`: the last release leaves it to an owner.
     ///
     /// Errors: `NoSuchObject`, `NotHeld`, `Invalid` (behind descriptors).
     #[cold]
-    pub(crate) fn drop_hold(&self, object: Object, peer: u32) -> Result<()> {
+    pub(crate) fn drop_hold(&self, object: Object, peer: u32, owner_keeps: bool) -> Result<()> {
         let slot = self.object_slot(object.index()).ok_or(Error::NoSuchObject)?;
         for _ in 0..RETRIES {
             let (seen, meta) = self.shared_holds(slot, object)?;
             // O-use
-            let is_in_use = self.is_in_use(slot, object, meta, !planted(Bug::OwnerForgotten));
+            let is_in_use = self.is_in_use(slot, object, meta, owner_keeps && !planted(Bug::OwnerForgotten));
             let Some(seen) = seen else {
                 match meta.keeper() == peer {
                     false => return Err(Error::NotHeld),
@@ -345,21 +421,22 @@ impl Arena {
                 return Err(self.end(object, meta));
             }
             let rest = seen.released_by(peer).ok_or(Error::NotHeld)?;
-            if self.leave(object, meta, seen, rest, is_in_use, peer) {
+            if self.leave(object, meta, seen, rest, is_in_use, owner_keeps.then_some(peer)) {
                 return Ok(());
             }
         }
         Err(Error::Corrupt)
     }
 
-    /// From these holds to fewer. The object ends if these are nobody's, and it is not in use. Returns false if nothing has happened.
-    fn leave(&self, object: Object, meta: Meta, seen: Holds, rest: Holds, is_in_use: bool, peer: u32) -> bool {
+    /// From these holds to fewer. The object ends if these are nobody's, and it is not in use. `last`: the process that may have been the
+    /// last, for which an owner then keeps it. Returns false if nothing has happened.
+    fn leave(&self, object: Object, meta: Meta, seen: Holds, rest: Holds, is_in_use: bool, last: Option<u32>) -> bool {
         let (is_last, index) = (rest.are_nobodys(), object.index());
         let next = match (is_last, is_in_use) {
             (true, false) if planted(Bug::EndsUnsaid) => rest,
             (true, false) => rest.ended(),
             (false, false) => rest,
-            (_, true) => rest.with_last(peer),
+            (_, true) => last.map_or(rest, |peer| rest.with_last(peer)),
         };
         let left = self.exchange_holds(index, seen, next);
         if left && is_last && !is_in_use {
@@ -400,7 +477,7 @@ impl Arena {
             match seen {
                 Some(seen) if seen.is_ended() => return Err(self.end(object, meta)),
                 Some(seen) if seen.is_permanent() => {
-                    if self.leave(object, meta, seen, seen.temporary(), is_in_use, peer) {
+                    if self.leave(object, meta, seen, seen.temporary(), is_in_use, Some(peer)) {
                         return Ok(());
                     }
                 }
@@ -421,7 +498,7 @@ impl Arena {
         match self.shared_holds(slot, object) {
             Err(Error::Invalid) => Ok(()),
             Ok((Some(seen), _)) if !seen.is_ended() && seen.has(peer) => Ok(()),
-            _ => self.add_hold(object, peer),
+            _ => self.hold_by(object, peer),
         }
     }
 
@@ -483,10 +560,10 @@ impl Arena {
     /// From an object that its keeper holds to a shared one. (I-hold-2. A caller that fails looks again.)
     pub(super) fn share(&self, slot: &ObjectSlot, object: Object, meta: Meta) {
         let index = object.index();
-        let seen = self.holds(index);
+        let seen = self.holds_word(index);
         // Not shared since the word was read, or somebody has changed the word by then.
         let is_unshared = Meta(slot.meta.load()) == meta;
-        let seen = if planted(Bug::SharesBlind) { self.holds(index) } else { seen };
+        let seen = if planted(Bug::SharesBlind) { self.holds_word(index) } else { seen };
         if is_unshared && self.exchange_holds(index, seen, seen.of_keeper(meta.keeper())) {
             let _ = slot.meta.compare_exchange(meta.0, meta.shared().0);
         }
@@ -563,10 +640,10 @@ impl Arena {
 
     /// Meta, and the holds, which are those of the object if meta says that it is shared (I-hold-1).
     fn holds_and_meta(&self, slot: &ObjectSlot, index: u32) -> (Holds, Meta) {
-        let mut seen = self.holds(index);
+        let mut seen = self.holds_word(index);
         for _ in 0..RETRIES {
             let meta = Meta(slot.meta.load());
-            let now = if meta.is_shared() && !planted(Bug::HoldsUnconfirmed) { self.holds(index) } else { seen };
+            let now = if meta.is_shared() && !planted(Bug::HoldsUnconfirmed) { self.holds_word(index) } else { seen };
             if now == seen {
                 return (seen, meta);
             }
@@ -575,7 +652,7 @@ impl Arena {
         (seen, Meta(0))
     }
 
-    fn holds(&self, index: u32) -> Holds {
+    fn holds_word(&self, index: u32) -> Holds {
         self.claims_word(index).map(|word| word.load()).unwrap_or_default().into()
     }
 

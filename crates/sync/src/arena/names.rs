@@ -172,7 +172,7 @@ impl Arena {
 
     /// The process with this index holds the object that has the name. None if nobody has it. The group was settled before.
     ///
-    /// Errors: `OtherKind`; those of [`Arena::add_hold`] but `NoSuchObject`.
+    /// Errors: `OtherKind`; those of [`Arena::hold_by`] but `NoSuchObject`.
     pub(crate) fn hold_named(
         &self,
         group: &NameGroup,
@@ -200,14 +200,14 @@ impl Arena {
         Ok(None)
     }
 
-    /// Errors: `NoSuchObject`, `OtherKind`; those of [`Arena::add_hold`].
+    /// Errors: `NoSuchObject`, `OtherKind`; those of [`Arena::hold_by`].
     fn hold_found(&self, object: Object, kind: Kind, peer: u32) -> Result<()> {
         if !planted(Bug::NameOfTheDead) && self.end_if_nobodys(object, peer) {
             return Err(Error::NoSuchObject);
         }
         match self.kind_of(object)?.is_like(kind) {
             true if planted(Bug::NameUnheld) => Ok(()),
-            true => self.add_hold(object, peer),
+            true => self.hold_by(object, peer),
             false => Err(Error::OtherKind),
         }
     }

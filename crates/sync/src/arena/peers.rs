@@ -16,7 +16,8 @@
 //!
 //! # Invariants
 //! * I-peer-1: one process at a time buries what a slot owns, and nobody owns anything new under the slot before the
-//!   burial is complete. So even a burial that was interrupted for hours finds only the dead process's resources.
+//!   burial is complete. So even a burial that was interrupted for hours finds only the dead process's resources. (But for a hold that
+//!   another process adds meanwhile, and takes back: O-for of [`super::holds`].)
 //! * I-peer-2: a thread that checks whether an owner is dead reads the owner's index first, and the slot afterwards. A
 //!   cached answer counts only while the slot is unchanged.
 //! * I-peer-3: no two processes write the same word, even if one has the other's number, because they differ in their incarnations.
@@ -24,7 +25,8 @@
 //! * I-peer-4: a process that remembers its index remembers its generation with it. So a forked child does not take its parent's
 //!   place for its own, even if it has the parent's number.
 //! * I-peer-5: two threads of a process that register it at the same time can find two places for it. All its threads use the place that
-//!   is remembered first. The other one is that of a process that lives, until it ends.
+//!   is remembered first. The other one is that of a process that lives, until it ends. Nobody else can tell which one it uses, so what
+//!   others have put into the other one ([`super::holds`]) counts as its own, too.
 //!
 //! # Death
 //! If a process dies while it buries, its slot is that of a dead process, and the next one continues the burial. While
@@ -203,6 +205,34 @@ impl Arena {
         self.process(index).zip(self.process(mine)).is_some_and(known)
     }
 
+    /// The place of the process that has this number in the namespace of the caller, if it is known to live, and its word: the first one,
+    /// which a later program of the process takes, too.
+    pub(super) fn living_peer(&self, pid: u32) -> Option<(u32, Pair)> {
+        let me = liveness::this_process();
+        let is_meant = |process: Process| process.pid == pid && is_known_alive(process, me);
+        self.places_of_peers().find(|(_, found)| found.high & BURYING == 0 && unpack(*found).is_some_and(is_meant))
+    }
+
+    /// Returns true if the process with this word still has the place with this index, or a later program of it.
+    pub(super) fn has_place(&self, index: u32, process: Pair) -> bool {
+        let without_program = |word: Pair| unpack(word).map(|process| Process { incarnation: 0, ..process });
+        let now = self.peer_word(index).map(|word| word.load()).unwrap_or_default();
+        now.high & BURYING == 0 && without_program(now) == without_program(process)
+    }
+
+    /// The places of the calling process beside that with the index `mine`, which it uses (I-peer-5).
+    pub(crate) fn other_places(&self, mine: u32) -> impl Iterator<Item = u32> {
+        let me = pack(liveness::this_process());
+        let is_other = move |&(index, found): &(u32, Pair)| index != mine && found == me;
+        self.places_of_peers().filter(is_other).map(|(index, _)| index)
+    }
+
+    /// The places that were ever taken, and their words.
+    fn places_of_peers(&self) -> impl Iterator<Item = (u32, Pair)> {
+        let words = (0..PEERS_USED).map_while(|index| Some((index, self.peer_word(index)?.load())));
+        words.take_while(|(_, found)| *found != Pair::default())
+    }
+
     /// The process with this index.
     pub(crate) fn process(&self, index: u32) -> Option<Process> {
         unpack(self.peer_word(index)?.load())
@@ -322,5 +352,52 @@ mod tests {
         assert_eq!(word.compare_exchange(pack(earlier), burying), Ok(()));
         assert_eq!(arena.peer(unburied), Ok(1));
         assert_eq!(word.load(), burying);
+    }
+
+    #[test]
+    fn a_living_peer_is_found_by_its_number_whichever_program_it_runs() {
+        let me = liveness::this_process();
+        let dead = Process { start: me.start ^ 1, ..me };
+        let elsewhere = Process { namespace: me.namespace ^ 1, ..me };
+        for other in [dead, elsewhere, Process { namespace: 0, ..me }, Process { pid: u32::MAX >> 1, ..me }] {
+            let arena = arena_with(other);
+            assert_eq!(arena.living_peer(me.pid), None);
+            assert_eq!(arena.peer(unburied), Ok(1));
+            assert_eq!(arena.living_peer(me.pid), Some((1, pack(me))));
+            assert_eq!(arena.living_peer(other.pid), (other.pid == me.pid).then_some((1, pack(me))));
+        }
+        let earlier = Process { incarnation: me.incarnation ^ 1, ..me };
+        let arena = arena_with(earlier);
+        let found = arena.living_peer(me.pid).unwrap();
+        assert_eq!(found, (0, pack(earlier)));
+        assert_eq!(arena.peer(unburied), Ok(0));
+        assert!(arena.has_place(0, found.1), "a later program has the place");
+        assert!(!arena.has_place(0, pack(dead)) && !arena.has_place(0, pack(elsewhere)));
+    }
+
+    #[test]
+    fn a_place_that_is_being_buried_is_no_living_peers() {
+        let me = liveness::this_process();
+        let arena = arena_with(me);
+        let word = arena.peer_word(0).unwrap();
+        let burying = Pair { high: pack(me).high | BURYING, ..pack(me) };
+        assert_eq!(word.compare_exchange(pack(me), burying), Ok(()));
+        assert_eq!(arena.living_peer(me.pid), None);
+        assert!(!arena.has_place(0, pack(me)));
+    }
+
+    #[test]
+    fn what_others_hold_for_a_process_in_its_second_place_is_its_own() {
+        let me = liveness::this_process();
+        let arena = arena_with(Process { pid: u32::MAX >> 1, ..me });
+        assert_eq!(arena.peer(unburied), Ok(1));
+        let event = arena.event_create(&arena.waiter(), false, false).unwrap();
+        let word = arena.peer_word(0).unwrap();
+        assert_eq!(word.compare_exchange(word.load(), pack(me)), Ok(()));
+        assert_eq!(arena.hold_for(event, me.pid), Ok(()));
+        assert_eq!(arena.holds_of(event, 0), Ok(1));
+        assert_eq!(arena.holds(event), Ok(2));
+        assert_eq!((arena.release(event), arena.release(event)), (Ok(()), Ok(())));
+        assert_eq!(arena.release(event), Err(Error::NoSuchObject));
     }
 }

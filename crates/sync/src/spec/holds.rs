@@ -12,7 +12,7 @@ type Process = Option<ThreadId>;
 pub(super) struct Holds {
     /// Each process that holds it, and how often.
     by: Vec<(Process, u32)>,
-    /// The process that released it last, if nobody who lives holds it.
+    /// The process that released it last, if nobody who lives holds it, and left it to an owner.
     last: Option<Process>,
     /// Another process than the creator has held it, or its creator twice: or nobody has.
     shared: bool,
@@ -49,7 +49,14 @@ impl State {
         Answer::Done
     }
 
-    pub(super) fn release(&mut self, thread: ThreadId, object: Id) -> Result<Answer> {
+    pub(super) fn holds(&self, thread: ThreadId, object: Id) -> Answer {
+        let process = self.process_of(thread);
+        let held = self.objects[object].holds.by.iter().find(|(holder, _)| *holder == process);
+        Answer::Count(held.map_or(0, |(_, count)| *count))
+    }
+
+    /// `owner_keeps`: if it is the last, an owner keeps the object.
+    pub(super) fn release(&mut self, thread: ThreadId, object: Id, owner_keeps: bool) -> Result<Answer> {
         let process = self.process_of(thread);
         let lives = |process: &Process| process.is_none_or(|thread| !self.threads[thread].dead);
         let is_last = self.objects[object].holds.by.iter().all(|(holder, _)| *holder == process || !lives(holder));
@@ -58,7 +65,7 @@ impl State {
         held.1 -= 1;
         let holds_no_more = held.1 == 0;
         holds.by.retain(|(_, count)| *count > 0);
-        holds.last = (is_last && holds_no_more).then_some(process);
+        holds.last = (is_last && holds_no_more && owner_keeps).then_some(process);
         holds.shared |= holds.by.is_empty();
         Ok(Answer::Done)
     }

@@ -25,7 +25,8 @@
 //! * A burial is refused while the thread lives. It changes nothing that a program can see, unless there is no robust list
 //!   ([`State::with_deaths_unseen`]): then the dead thread leaves every queue now. (A process here has one thread.)
 //!   While one is in progress, a thread that needs the dead one's place may find none.
-//! * A process holds each object that it has created, once ([`State::keep`]); a hold adds one, a release takes one away.
+//! * A process holds each object that it has created, once ([`State::keep`]); a hold adds one, a release takes one away. A hold for another
+//!   process adds one of that, and is refused if that is dead. (It takes part.)
 //! * An object that no living process holds is *doomed* at any instant at which no wait stands in its queue, and nobody owns it. It is
 //!   closed at any time after that, unless somebody holds it before. (An owner counts as long as the process lives that released it
 //!   last: whoever holds it when they die keeps nothing by owning it.)
@@ -671,8 +672,13 @@ impl State {
             }
             Operation::Adopt { object } if self.objects[object].closed => Err(Error::NoSuchObject),
             Operation::Adopt { object } => Ok(self.adopt(thread, object)),
+            // Both may be so, if the object was there at first: it is looked for before the process.
+            Operation::HoldFor { thread: other, .. } if self.threads[other].dead => Err(Error::NoSuchProcess),
             Operation::Hold { object }
+            | Operation::HoldFor { object, .. }
+            | Operation::Holds { object }
             | Operation::Release { object }
+            | Operation::ReleaseFromOwner { object }
             | Operation::MakePermanent { object }
             | Operation::MakeTemporary { object }
                 if self.objects[object].closed =>
@@ -680,7 +686,10 @@ impl State {
                 Err(Error::NoSuchObject)
             }
             Operation::Hold { object } => Ok(self.hold(thread, object)),
-            Operation::Release { object } => self.release(thread, object),
+            Operation::HoldFor { object, thread: other } => Ok(self.hold(other, object)),
+            Operation::Holds { object } => Ok(self.holds(thread, object)),
+            Operation::Release { object } => self.release(thread, object, true),
+            Operation::ReleaseFromOwner { object } => self.release(thread, object, false),
             Operation::MakePermanent { object } => Ok(self.set_permanent(thread, object, true)),
             Operation::MakeTemporary { object } => Ok(self.set_permanent(thread, object, false)),
             Operation::CreateNamed { name, ref value } => {

@@ -88,7 +88,19 @@ pub enum Operation {
     Hold {
         object: Id,
     },
+    /// The process of this thread holds it once more.
+    HoldFor {
+        object: Id,
+        thread: ThreadId,
+    },
+    /// How often the caller's process holds it.
+    Holds {
+        object: Id,
+    },
     Release {
+        object: Id,
+    },
+    ReleaseFromOwner {
         object: Id,
     },
     MakePermanent {
@@ -183,7 +195,10 @@ impl Operation {
             | Operation::Close { object }
             | Operation::Adopt { object }
             | Operation::Hold { object }
+            | Operation::HoldFor { object, .. }
+            | Operation::Holds { object }
             | Operation::Release { object }
+            | Operation::ReleaseFromOwner { object }
             | Operation::MakePermanent { object }
             | Operation::MakeTemporary { object } => (Some(object), None),
             Operation::Wait(wait) => (None, Some(wait)),
@@ -226,7 +241,7 @@ pub enum Answer {
         /// It was not created by this call.
         existed: bool,
     },
-    /// The previous count of a semaphore, or of a mutex's recursion.
+    /// The previous count of a semaphore, or of a mutex's recursion; how often a process holds an object.
     Count(u32),
     /// The previous state of an event.
     Signaled(bool),

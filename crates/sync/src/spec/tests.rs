@@ -270,6 +270,13 @@ fn an_object_ends_when_no_process_holds_it() {
 }
 
 #[test]
+fn a_release_leaves_nothing_to_an_owner_if_it_says_so() {
+    let mut state = held_world(mutex(7, 1));
+    assert_eq!(state.run(0, Operation::ReleaseFromOwner { object: 0 }), Some(Ok(Answer::Done)));
+    assert_eq!(state.run(3, Operation::MutexRead { object: 0 }), Some(Err(Error::NoSuchObject)));
+}
+
+#[test]
 fn a_wait_and_an_owner_keep_what_nobody_holds() {
     let mut state = held_world(mutex(7, 1));
     assert_eq!(state.run(0, Operation::Release { object: 0 }), Some(Ok(Answer::Done)));
@@ -288,6 +295,28 @@ fn the_dead_hold_nothing_and_keep_nothing_by_owning_it() {
     assert_eq!(state.run(3, Operation::MutexRead { object: 0 }).map(|read| read.is_ok()), Some(true));
     let mut state = state.die(1).remove(0);
     assert_eq!(state.run(3, Operation::MutexRead { object: 0 }), Some(Err(Error::NoSuchObject)));
+}
+
+#[test]
+fn a_hold_for_a_process_is_one_of_that_process_unless_it_is_dead() {
+    let mut state = held_world(event(false, false));
+    let hold_for = |thread| Operation::HoldFor { object: 0, thread };
+    assert_eq!(state.run(3, hold_for(1)), Some(Ok(Answer::Done)));
+    let holds = |state: &mut State, thread| state.run(thread, Operation::Holds { object: 0 });
+    assert_eq!(holds(&mut state, 1), Some(Ok(Answer::Count(1))));
+    assert_eq!(holds(&mut state, 3), Some(Ok(Answer::Count(0))));
+    let mut state = state.die(0).remove(0);
+    assert_eq!(state.run(3, hold_for(0)), Some(Err(Error::NoSuchProcess)));
+    assert_eq!(state.run(3, Operation::EventSet { object: 0 }), Some(Ok(Answer::Signaled(false))));
+    assert_eq!(state.run(1, Operation::Release { object: 0 }), Some(Ok(Answer::Done)));
+    assert_eq!(state.run(3, hold_for(1)), Some(Err(Error::NoSuchObject)));
+    let mut state = held_world(event(false, false));
+    assert_eq!(state.run(3, Operation::Hold { object: 0 }), Some(Ok(Answer::Done)));
+    state.invoke(3, hold_for(0));
+    let mut state = state.die(0).remove(0);
+    assert_eq!(state.run(1, Operation::Close { object: 0 }), Some(Ok(Answer::Done)));
+    let both: Vec<_> = state.steps(3).iter().filter_map(|state| state.outcome(3).copied()).collect();
+    assert!(both.contains(&Err(Error::NoSuchObject)) && both.contains(&Err(Error::NoSuchProcess)));
 }
 
 #[test]

@@ -30,6 +30,7 @@ families! {
     what_is_done_once_and_together: "once.c";
     names_are_of_the_process: "names.c";
     names_are_of_a_session: "sessions.c";
+    handles_are_made_for_other_processes: "handed_over.c";
     memory_says_which_pages_were_written: "memory.c";
     killed_and_stopped_processes_block_nobody: "kills.c";
     processes_end_with_exit_codes: "processes.c";

@@ -112,6 +112,13 @@ static void owns_until_killed(void)
     Sleep(INFINITE);
 }
 
+static void opens_until_killed(void)
+{
+    IS(1, OpenMutexA(SYNCHRONIZE, FALSE, "mutex") != NULL);
+    tell();
+    Sleep(INFINITE);
+}
+
 static DWORD WINAPI owns_and_returns(LPVOID mutex)
 {
     return WaitForSingleObject((HANDLE)mutex, INFINITE);
@@ -171,6 +178,19 @@ static void mutexes(void)
     FAILS(0, 1, (mutex = CreateMutexA(NULL, TRUE, "mutex")) != NULL);
     IS(TRUE, ReleaseMutex(mutex));
     IS(TRUE, CloseHandle(mutex));
+    /* Its owner does not keep it, but another process that has a handle does. */
+    FAILS(0, 1, (mutex = CreateMutexA(NULL, TRUE, "mutex")) != NULL);
+    IS(TRUE, CloseHandle(mutex));
+    FAILS(ERROR_FILE_NOT_FOUND, 0, OpenMutexA(SYNCHRONIZE, FALSE, "mutex") != NULL);
+    FAILS(0, 1, (mutex = CreateMutexA(NULL, TRUE, "mutex")) != NULL);
+    child = process_that("opens");
+    until_told();
+    IS(TRUE, CloseHandle(mutex));
+    WORKS(1, (mutex = OpenMutexA(SYNCHRONIZE, FALSE, "mutex")) != NULL);
+    IS(TRUE, ReleaseMutex(mutex));
+    IS(TRUE, CloseHandle(mutex));
+    kill(child, SIGKILL);
+    IS(child, waitpid(child, &status, 0));
 }
 
 static VOID CALLBACK counts(LPVOID calls, DWORD low, DWORD high)
@@ -253,6 +273,8 @@ static int started(char **arguments)
         owns_until_killed();
     else if (strcmp(arguments[1], "sets") == 0)
         sets_a_timer();
+    else if (strcmp(arguments[1], "opens") == 0)
+        opens_until_killed();
     else
         answers();
     return failures;

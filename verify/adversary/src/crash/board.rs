@@ -36,6 +36,8 @@ pub struct Board {
     pub lock: Word32,
     /// What the planted lock guards.
     pub counter: Word32,
+    /// The process of the harness.
+    pub harness: Word32,
     /// The process that died last before a scenario began; its only thread has the same number.
     pub dead: Word32,
 }

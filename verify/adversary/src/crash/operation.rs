@@ -52,6 +52,10 @@ pub enum Operation {
     NameAndRelease,
     /// The same, and makes it permanent before, and temporary again.
     NameForGood,
+    /// Creates an event by its name, or opens it, hands it to the harness, which holds it from then on, sets it, and releases it.
+    NameAndHandOver,
+    /// The harness releases that event as often as it holds it.
+    LetGoOfNamed,
     /// Creates the event by its name, or opens it; whoever does so a second time gets the same. Releases it.
     FindName,
     /// Takes the owner id of its thread, locks the mutex with the name of the harness, unlocks and locks it again, and ends that owner.
@@ -330,6 +334,8 @@ impl<'a> Performer<'a> {
             Operation::ReleaseOwned => self.release_owned(),
             Operation::NameAndKeep => self.name().map(|_| Answer::Done),
             Operation::NameAndRelease => arena.release(self.name()?).map(|()| Answer::Done),
+            Operation::NameAndHandOver => self.hand_over(),
+            Operation::LetGoOfNamed => self.let_go_of_named(),
             Operation::NameForGood => {
                 let event = self.name()?;
                 arena.make_permanent(event)?;
@@ -495,6 +501,21 @@ impl<'a> Performer<'a> {
         let (event, _) = self.arena.create_named(&self.waiter, event_name()?, EVENT)?;
         self.arena.event_set(&self.waiter, event)?;
         Ok(event)
+    }
+
+    fn hand_over(&self) -> Outcome {
+        let event = self.name()?;
+        self.arena.hold_for(event, self.board.harness.load())?;
+        self.arena.release(event).map(|()| Answer::Done)
+    }
+
+    fn let_go_of_named(&self) -> Outcome {
+        match self.arena.open_named(event_name()?, Kind::ManualEvent) {
+            Ok(event) => (0..self.arena.holds(event)?).try_for_each(|_| self.arena.release(event))?,
+            Err(Error::NoSuchName) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Answer::Done)
     }
 
     fn find_name(&self) -> Outcome {

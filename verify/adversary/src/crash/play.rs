@@ -544,6 +544,13 @@ impl<'a> Play<'a> {
     }
 
     fn sweep(&mut self) -> Result<()> {
+        if self.scenario.operation == Operation::NameAndHandOver {
+            let harness = Performer::new(&self.stage.arena, self.stage.board);
+            let done = harness.perform(Operation::LetGoOfNamed);
+            if done != Ok(Answer::Done) {
+                return wrong(format!("the harness releases what it was handed: {done:?}"));
+            }
+        }
         let count = self.scenario.objects.len();
         // Nobody has the founder's object any more, whether it was counted or not.
         let is_open = |number: &usize| {

@@ -407,6 +407,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { sweep: SweepNew, ..plain("name", &[], NameAndKeep) },
     Scenario { sweep: SweepNew, ..plain("name-and-release", &[], NameAndRelease) },
     Scenario { sweep: SweepNamed, ..plain("name-for-good", &[], NameForGood) },
+    Scenario { sweep: SweepNew, ..plain("hand-over", &[], NameAndHandOver) },
     Scenario { sweep: SweepOwners, ..plain("own", &[], Own) },
     Scenario { sweep: SweepOwners, left_by_the_dead: Some(OwnAndKeep), ..plain("own-what-the-dead-had", &[], Own) },
     Scenario { sweep: SweepNew, left_by_the_dead: Some(NameAndKeep), ..plain("name-of-the-dead", &[], NameAndRelease) },

@@ -58,6 +58,7 @@ impl Stage {
     /// Call it while the process has one thread: it forks.
     pub fn new(patience: Duration, eyes: Eyes) -> io::Result<Stage> {
         let board = Board::map()?;
+        board.harness.store(liveness::process_id());
         let arena = Arena::create(CAPACITY).map_err(io::Error::other)?;
         let fd = arena.fd().expect("an arena that was created keeps its descriptor");
         let bytes = Bytes::map(fd, changing(&arena))?;

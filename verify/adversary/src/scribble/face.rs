@@ -63,6 +63,8 @@ fn core(arena: &Arena, operation: &Operation, deadline: Deadline) -> Done {
         Operation::Close(object) => core.close(*object).into(),
         Operation::Adopt(object) => core.adopt(*object).into(),
         Operation::Hold(object) => core.hold(*object).into(),
+        Operation::HoldFor(object, process) => core.hold_for(*object, *process).into(),
+        Operation::Holds(object) => core.holds(*object).map(drop).into(),
         Operation::LetGo(object) => core.release(*object).into(),
         Operation::CreateNamed(name, new) => Name::new(NAMES[usize::from(*name)])
             .and_then(|name| core.create_named(waiter, name, *new))
@@ -240,6 +242,8 @@ fn in_c(arena: &Arena, operation: &Operation, deadline: Deadline) -> Option<Done
             Operation::Close(object) => (functions.object_close)(handle, object.0),
             Operation::Adopt(object) => (functions.object_adopt)(handle, object.0),
             Operation::Hold(object) => (functions.object_hold)(handle, object.0),
+            Operation::HoldFor(object, process) => (functions.object_hold_for)(handle, object.0, *process),
+            Operation::Holds(object) => (functions.object_holds)(handle, object.0, word),
             Operation::LetGo(object) => (functions.object_release)(handle, object.0),
             Operation::Release(object, count) => (functions.semaphore_release)(handle, object.0, *count, word),
             Operation::SemaphoreRead(object) => (functions.semaphore_read)(handle, object.0, word, other),

@@ -14,6 +14,9 @@ pub enum Operation {
     Close(Object),
     Adopt(Object),
     Hold(Object),
+    /// For the process with this number.
+    HoldFor(Object, u32),
+    Holds(Object),
     LetGo(Object),
     /// One of a few names.
     CreateNamed(u8, New),
@@ -65,7 +68,7 @@ pub struct Wait {
 }
 
 /// The names of the operations, in their order.
-pub const NAMES: [&str; 35] = [
+pub const NAMES: [&str; 37] = [
     "create",
     "create_descriptor",
     "close",
@@ -101,6 +104,8 @@ pub const NAMES: [&str; 35] = [
     "cancel",
     "end_report",
     "end_read",
+    "hold_for",
+    "holds",
 ];
 
 /// What an operation can come to.
@@ -180,6 +185,8 @@ impl Operation {
             Operation::Cancel(_) => 32,
             Operation::EndReport(..) => 33,
             Operation::EndRead(_) => 34,
+            Operation::HoldFor(..) => 35,
+            Operation::Holds(_) => 36,
         }
     }
 
@@ -191,7 +198,7 @@ impl Operation {
     /// Any operation, mostly on one of `known`.
     pub fn random(rng: &mut Rng, known: &[Object]) -> Operation {
         let object = object(rng, known);
-        match rng.u32(0..79) {
+        match rng.u32(0..82) {
             0..4 => Operation::Create(new(rng)),
             4 => Operation::CreateDescriptor(new(rng)),
             5 => Operation::Close(object),
@@ -226,6 +233,8 @@ impl Operation {
             70..75 => Operation::Collect(queue(rng), rng.u32(0..3) * rng.u32(0..500)),
             75 => Operation::EndReport(object, number(rng)),
             76..78 => Operation::EndRead(object),
+            78 => Operation::HoldFor(object, process(rng)),
+            79 => Operation::Holds(object),
             _ => Operation::Cancel(u64::from(rng.u32(0..8)) << 8 | u64::from(rng.u32(0..200)) << 24),
         }
     }
@@ -245,6 +254,15 @@ fn object(rng: &mut Rng, known: &[Object]) -> Object {
         0 => Object(rng.u64(..)),
         1 => Object(u64::from(rng.u32(0..3)) << 32 | u64::from(rng.u32(0..64))),
         _ => rng.choice(known).copied().unwrap_or(Object(1 << 32)),
+    }
+}
+
+/// The calling process, its parent, or hardly any.
+fn process(rng: &mut Rng) -> u32 {
+    match rng.u32(0..8) {
+        0 => rng.u32(..),
+        1..4 => std::os::unix::process::parent_id(),
+        _ => std::process::id(),
     }
 }
 

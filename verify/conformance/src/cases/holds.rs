@@ -3,7 +3,7 @@
 
 use crate::case::{Case, case};
 use crate::check::{self, abandoned_at, at};
-use crate::face::{EBADF, EINVAL, EPERM, Face, Object, any};
+use crate::face::{EBADF, EINVAL, EPERM, ESRCH, Face, Object, Satisfied, any};
 use crate::process::Child;
 
 pub(super) const CASES: &[Case] = &[
@@ -17,6 +17,9 @@ pub(super) const CASES: &[Case] = &[
     case!(Holds, an_owned_mutex_outlives_its_last_hold, "S-110"),
     case!(Holds, a_wait_outlives_the_last_hold, "S-110"),
     case!(Holds, the_holds_of_the_dead_end_with_them, "S-111"),
+    case!(Holds, an_object_that_was_handed_over_outlives_the_giver, "S-116"),
+    case!(Holds, only_a_living_process_that_takes_part_is_given_a_hold, "S-116"),
+    case!(Holds, holds_by_oneself_and_by_others_are_counted_together, "S-116"),
 ];
 
 /// Objects that a face has room for.
@@ -168,4 +171,83 @@ fn the_holds_of_the_dead_end_with_them(face: &dyn Face) {
     let successors: Vec<Object> = (0..events.len()).map(|_| face.event_create(0, 0).unwrap()).collect();
     successors.iter().for_each(|event| check::auto(face, *event, 0));
     is_gone(face, events[0]);
+}
+
+/// A child that takes part, and sleeps until it is killed, or until `go` is set; then it says how often it holds the object, and
+/// releases it as often.
+fn receiver(face: &dyn Face, object: Object, ready: Object, go: Object) -> Child {
+    let child = Child::start(face, |face| {
+        assert_eq!(face.holds(object), Ok(0));
+        assert!(face.semaphore_release(ready, 1).is_ok());
+        let gone = face.wait(&any(&[go]).forever());
+        let holds = face.holds(object)?;
+        (0..holds).for_each(|_| assert_eq!(face.let_go(object), Ok(())));
+        gone.map(|satisfied| Satisfied { index: holds, ..satisfied })
+    });
+    assert_eq!(face.wait(&any(&[ready]).forever()), at(0));
+    child
+}
+
+fn an_object_that_was_handed_over_outlives_the_giver(face: &dyn Face) {
+    let (ready, go) = (face.semaphore_create(0, 1).unwrap(), face.event_create(1, 0).unwrap());
+    for holds in [1, 2] {
+        let object = face.event_create(0, 1).unwrap();
+        let child = receiver(face, object, ready, go);
+        (0..holds).for_each(|_| assert_eq!(face.hold_for(object, child.id()), Ok(())));
+        assert_eq!(face.let_go(object), Ok(()));
+        assert_eq!(face.let_go(object), Err(EPERM));
+        check::auto(face, object, 1);
+        assert_eq!(face.event_set(go), Ok(0));
+        assert_eq!(child.result(), at(holds));
+        assert_eq!(face.event_reset(go), Ok(1));
+        is_gone(face, object);
+    }
+}
+
+fn only_a_living_process_that_takes_part_is_given_a_hold(face: &dyn Face) {
+    let (ready, never) = (face.semaphore_create(0, 1).unwrap(), face.event_create(1, 0).unwrap());
+    let (event, closed) = (face.event_create(0, 0).unwrap(), face.event_create(0, 0).unwrap());
+    assert_eq!(face.close(closed), Ok(()));
+    for nobody in [0, u32::MAX, std::os::unix::process::parent_id()] {
+        assert_eq!(face.hold_for(event, nobody), Err(ESRCH));
+        assert_eq!(face.hold_for(closed, nobody), Err(EBADF));
+    }
+    let child = receiver(face, event, ready, never);
+    let process = child.id();
+    assert_eq!(face.hold_for(closed, process), Err(EBADF));
+    assert_eq!(face.hold_for(event, process), Ok(()));
+    child.kill(face);
+    assert_eq!(face.hold_for(event, process), Err(ESRCH));
+    assert_eq!(face.let_go(event), Ok(()));
+    // Only the dead hold it.
+    let successors: Vec<Object> = (0..ROOM - 2).map(|_| face.event_create(0, 0).unwrap()).collect();
+    successors.iter().for_each(|event| check::auto(face, *event, 0));
+    is_gone(face, event);
+}
+
+fn holds_by_oneself_and_by_others_are_counted_together(face: &dyn Face) {
+    let (ready, go) = (face.semaphore_create(0, 1).unwrap(), face.event_create(1, 0).unwrap());
+    let event = face.event_create(0, 0).unwrap();
+    assert_eq!(face.holds(event), Ok(1));
+    assert_eq!(face.hold_for(event, std::process::id()), Ok(()));
+    assert_eq!(face.holds(event), Ok(2));
+    let giver = std::process::id();
+    let child = Child::start(face, |face| {
+        assert_eq!(face.hold(event), Ok(()));
+        assert_eq!(face.hold_for(event, giver), Ok(()));
+        assert_eq!(face.holds(event), Ok(1));
+        assert!(face.semaphore_release(ready, 1).is_ok());
+        let gone = face.wait(&any(&[go]).forever());
+        assert_eq!(face.let_go(event), Ok(()));
+        gone
+    });
+    assert_eq!(face.wait(&any(&[ready]).forever()), at(0));
+    assert_eq!(face.holds(event), Ok(3));
+    (0..3).for_each(|_| assert_eq!(face.let_go(event), Ok(())));
+    assert_eq!((face.holds(event), face.let_go(event)), (Ok(0), Err(EPERM)));
+    check::auto(face, event, 0);
+    assert_eq!(face.event_set(go), Ok(0));
+    assert_eq!(child.result(), at(0));
+    is_gone(face, event);
+    assert_eq!(face.holds(event), Err(EBADF));
 }

@@ -312,6 +312,14 @@ impl Face for Rust {
         self.arena.hold(named(object)?).map_err(errno)
     }
 
+    fn hold_for(&self, object: Object, process: u32) -> Outcome<()> {
+        self.arena.hold_for(named(object)?, process).map_err(errno)
+    }
+
+    fn holds(&self, object: Object) -> Outcome<u32> {
+        self.arena.holds(named(object)?).map_err(errno)
+    }
+
     fn let_go(&self, object: Object) -> Outcome<()> {
         self.arena.release(named(object)?).map_err(errno)
     }

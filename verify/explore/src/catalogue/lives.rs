@@ -3,8 +3,8 @@
 
 use super::{poll, query, timed};
 use crate::program::{
-    Call, Program, adopt, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, hold, kill,
-    manual, mutex, pulse, read, rel, release, reset, sem, set, unlock,
+    Call, Program, adopt, all, any, auto, bury_process, bury_thread, close, create_auto, create_sem, hold, hold_for,
+    holds, kill, manual, mutex, pulse, read, rel, release, release_from_owner, reset, sem, set, unlock,
 };
 use crate::subject::ArenaSubject;
 
@@ -200,8 +200,9 @@ pub(super) fn burials() -> Vec<Program> {
 }
 
 /// Objects that processes hold and release, and that end.
-pub(super) fn holds() -> Vec<Program> {
+pub(super) fn held() -> Vec<Program> {
     let one = [auto(false)];
+    let two = [auto(false), auto(false)];
     let owned = [mutex(1, 1)];
     // T0 is the process that created the object.
     let held =
@@ -224,6 +225,8 @@ pub(super) fn holds() -> Vec<Program> {
         held("hold-wait", &one, &[&[release(0)], &[timed(&[0])], &[hold(0), set(0)]]).mortal_process(0),
         held("hold-waited", &owned, &[&[release(0)], &[timed(&[0]).by(2)], &[kill(0, 1)]]).mortal_process(0),
         held("hold-owned", &owned, &[&[release(0)], &[unlock(0, 1), hold(0)]]).mortal_process(0),
+        held("hold-owned-ends", &owned, &[&[release_from_owner(0)], &[hold(0), unlock(0, 1), release_from_owner(0)]])
+            .mortal_process(0),
         held("hold-killed", &owned, &[&[release(0), kill(0, 1)], &[hold(0), poll(&[0])]]).mortal_process(0),
         held(
             "hold-turns",
@@ -241,6 +244,22 @@ pub(super) fn holds() -> Vec<Program> {
         held("hold-heir-stranger", &one, &[&[hold(0)], &[hold(0), set(0)], &[release(0), query(0)]]).buried(0, 2),
         held("hold-heir-waited", &owned, &[&[release(0)], &[timed(&[0]).by(2)], &[adopt(0), kill(0, 1)]]).buried(0, 2),
         held("hold-told", &one, &[&[hold(0)], &[hold(0), set(0)], &[bury_process(0), query(0)]]).supervised(0, 2),
+        // One process holds it for another, which may die meanwhile.
+        Program::new("for-one", &one, &[&[set(0), release(0)], &[hold_for(0, 0), release(0), query(0)]])
+            .mortal_process(0),
+        held("for-creator", &one, &[&[release(0)], &[hold_for(0, 0), release(0), query(0)]]).mortal_process(0),
+        Program::new("for-close", &one, &[&[holds(0)], &[hold_for(0, 0), set(0)], &[close(0)]]).mortal_process(0),
+        // Another process gets its place: it holds what it holds itself.
+        Program::new("for-heir", &two, &[&[query(0)], &[hold_for(0, 0), set(1)], &[any(&[1]), holds(0), release(0)]])
+            .buried(0, 2),
+        Program::new(
+            "for-heir-holds",
+            &two,
+            &[&[query(0)], &[hold_for(0, 0), set(1)], &[hold(0), any(&[1]), release(0)]],
+        )
+        .buried(0, 2),
+        Program::new("for-told", &one, &[&[query(0)], &[hold_for(0, 0), release(0)], &[bury_process(0), query(0)]])
+            .supervised(0, 2),
         // There is room when its holder is dead, also while that is being buried.
         held("hold-room", &one, &[&[query(0)], &[create_auto(false)], &[bury_process(0)]]).supervised(0, 2).after(0, 1),
         held("hold-room-held", &one, &[&[hold(0)], &[hold(0), release(0), create_auto(false)], &[bury_process(0)]])

@@ -474,7 +474,12 @@ pub fn perform(
         Operation::Close { object } => arena.close(handle(object)).map(|()| Answer::Done),
         Operation::Adopt { object } => arena.adopt(handle(object)).map(|()| Answer::Done),
         Operation::Hold { object } => arena.hold(handle(object)).map(|()| Answer::Done),
+        Operation::HoldFor { object, thread } => {
+            arena.hold_for(handle(object), PROCESS_BASE + thread as u32).map(|()| Answer::Done)
+        }
+        Operation::Holds { object } => arena.holds(handle(object)).map(Answer::Count),
         Operation::Release { object } => arena.release(handle(object)).map(|()| Answer::Done),
+        Operation::ReleaseFromOwner { object } => arena.release_from_owner(handle(object)).map(|()| Answer::Done),
         Operation::MakePermanent { object } => arena.make_permanent(handle(object)).map(|()| Answer::Done),
         Operation::MakeTemporary { object } => arena.make_temporary(handle(object)).map(|()| Answer::Done),
         Operation::Wait(ref wait) => perform_wait(arena, waiter, handle, wait, deadline),

@@ -150,3 +150,20 @@ fn a_permanent_object_is_not_nobodys() {
     assert!(others.is_permanent() && !others.has(9));
     assert!(!Holds(u128::MAX).of_keeper(7).is_permanent());
 }
+
+#[test]
+fn how_often_a_process_holds_is_known_while_it_has_a_place() {
+    let mut holds = Holds(0).of_keeper(7);
+    for count in 1..62 {
+        assert_eq!((holds.count_of(7), holds.count_of(8)), (count, 0));
+        holds = holds.held_by(7, NOBODY);
+    }
+    assert_eq!(holds.count_of(7), u32::MAX);
+    let last = Holds(0).of_keeper(3).released_by(3).expect("it holds it").with_last(3);
+    assert_eq!(last.count_of(3), 0);
+    let crowd = (0..5).fold(Holds(0).of_keeper(0), |holds, peer| holds.held_by(peer, NOBODY)).held_by(4, NOBODY);
+    assert_eq!((crowd.count_of(0), crowd.count_of(4), crowd.count_of(5)), (2, 2, 0));
+    assert_eq!(crowd.count_of(4 + CLASSES), 2, "who is of the same class may be one of them");
+    let uncounted = (0..100).fold(crowd, |holds, _| holds.held_by(4, NOBODY));
+    assert_eq!(uncounted.count_of(4), u32::MAX);
+}

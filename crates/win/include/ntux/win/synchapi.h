@@ -181,6 +181,14 @@ DWORD ntw_SleepEx(DWORD milliseconds, BOOL alertable);
 /* ==== Handles ==== */
 
 BOOL ntw_CloseHandle(HANDLE handle);
+
+/* Also to another process, if both have called ntw_UseSessionNames with one name: an event, a mutex, a semaphore or a timer. The handle is
+ * that process's alone then, and has more than 32 bits.
+ *
+ * ERROR_INVALID_HANDLE         `source` is none, or a process is none
+ * ERROR_ACCESS_DENIED          `access` is none that the object has; the other process has ended
+ * ERROR_CALL_NOT_IMPLEMENTED   the other process does not take part in the session; another kind of object; `from` is not this process
+ */
 BOOL ntw_DuplicateHandle(HANDLE from, HANDLE source, HANDLE to, LPHANDLE duplicate, DWORD access, BOOL inherit,
                          DWORD options);
 BOOL ntw_GetHandleInformation(HANDLE handle, LPDWORD flags);
