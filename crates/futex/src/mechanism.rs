@@ -2,10 +2,9 @@
 //! Which mechanism serves a futex. All users of a futex must agree, so the choice is made once for each process and
 //! scope, not by size or per call.
 
-use std::sync::OnceLock;
-
 use ntux_platform::environment;
 use ntux_platform::kernel_futex::Scope;
+use ntux_platform::once::Once;
 
 use crate::private;
 
@@ -43,8 +42,8 @@ impl Mechanism {
 /// The process's table, if it serves private futexes.
 #[inline]
 pub(crate) fn of_private() -> Option<&'static crate::table::Table> {
-    static CHOICE: OnceLock<Option<&'static crate::table::Table>> = OnceLock::new();
-    *CHOICE.get_or_init(|| {
+    static CHOICE: Once<Option<&'static crate::table::Table>> = Once::new();
+    *CHOICE.get_or_make(|| {
         let native =
             std::env::var_os(environment::text(environment::FUTEX_PRIVATE)).is_some_and(|wish| wish == "native");
         if native { None } else { private::table() }

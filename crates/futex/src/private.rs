@@ -2,9 +2,9 @@
 //! The wait table of this process, and the seats of its threads.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 
 use ntux_platform::memory;
+use ntux_platform::once::Once;
 
 use crate::Result;
 use crate::table::{Capacity, Seat, Table};
@@ -14,9 +14,9 @@ const CAPACITY: Capacity = Capacity { buckets: 4096, chunks: 16384, waiters: 163
 
 /// The table; none if the system cannot empty memory in a forked child.
 pub fn table() -> Option<&'static Table> {
-    static TABLE: OnceLock<Option<Table>> = OnceLock::new();
+    static TABLE: Once<Option<Table>> = Once::new();
     TABLE
-        .get_or_init(|| {
+        .get_or_make(|| {
             let base = memory::wiped_on_fork(CAPACITY.bytes())?;
             // SAFETY: fresh zero pages that are never unmapped; only the table knows of them.
             Some(unsafe { Table::private(base, CAPACITY) })

@@ -24,6 +24,7 @@ pub mod environment;
 #[cfg(ntux_explore)]
 pub mod explore;
 pub mod fork;
+pub mod once;
 pub mod path;
 pub mod planted;
 pub mod tracepoint;

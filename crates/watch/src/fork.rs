@@ -8,11 +8,10 @@ use std::cell::UnsafeCell;
 use std::sync::{Arc, Mutex, MutexGuard, RwLockWriteGuard, Weak};
 
 use ntux_platform::atomic::Word32;
+use ntux_platform::once;
 
 use crate::watcher::{Inner, State};
 
-/// Locked while a thread probes something once: a child forked meanwhile would wait for that thread for ever.
-static PROBING: Mutex<()> = Mutex::new(());
 static WATCHERS: Mutex<Vec<Weak<Inner>>> = Mutex::new(Vec::new());
 static LOCKS: Locks = Locks(UnsafeCell::new(None));
 
@@ -24,7 +23,6 @@ struct Everything {
     _locks: Vec<RwLockWriteGuard<'static, State>>,
     _watchers: Vec<Arc<Inner>>,
     _list: MutexGuard<'static, Vec<Weak<Inner>>>,
-    _probing: MutexGuard<'static, ()>,
 }
 
 // SAFETY: only the thread that forks touches it, between its two hooks. `WATCHERS` is locked meanwhile, so a second thread
@@ -39,23 +37,18 @@ pub(crate) fn remember(inner: &Arc<Inner>) {
     watchers.push(Arc::downgrade(inner));
 }
 
-/// Runs `act` while no thread forks. It may create watchers.
-pub(crate) fn without_forks<T>(act: impl FnOnce() -> T) -> T {
-    install_hooks();
-    let _alone = PROBING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    act()
-}
-
-/// Installs the hooks, once. (Not by `Once`: a child that is forked meanwhile would wait for ever.)
+/// Installs the hooks. (A value that is made once would need hooks itself.)
 fn install_hooks() {
     static IS_DONE: Word32 = Word32::new(0);
     if IS_DONE.compare_exchange(0, 1).is_ok() {
+        once::install_hooks();
         ntux_platform::fork::at_fork(lock_all, unlock_all);
     }
 }
 
 extern "C" fn lock_all() {
-    let probing = PROBING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    // A thread that makes a value may be about to take the locks below.
+    once::hold_makers();
     let list = WATCHERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let watchers: Vec<Arc<Inner>> = list.iter().filter_map(Weak::upgrade).collect();
     let locks = watchers.iter().map(|watcher| {
@@ -63,7 +56,7 @@ extern "C" fn lock_all() {
         unsafe { core::mem::transmute::<RwLockWriteGuard<'_, State>, RwLockWriteGuard<'static, State>>(watcher.lock()) }
     });
     let locks: Vec<_> = locks.inspect(|state| state.before_fork()).collect();
-    let everything = Everything { _locks: locks, _watchers: watchers, _list: list, _probing: probing };
+    let everything = Everything { _locks: locks, _watchers: watchers, _list: list };
     // SAFETY: see `Locks`: the list is locked, so no other thread is here.
     unsafe { *LOCKS.0.get() = Some(everything) };
 }

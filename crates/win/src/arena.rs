@@ -10,6 +10,7 @@ use core::ffi::{CStr, c_char};
 
 use ntux::Capacity;
 use ntux_platform::error::{EACCES, EPERM};
+use ntux_platform::once::Once;
 use ntux_sync::Object;
 
 use crate::boundary::call_for_bool;
@@ -19,7 +20,6 @@ use crate::last_error::{
     ACCESS_DENIED, ALREADY_INITIALIZED, Error, INVALID_PARAMETER, NOT_ENOUGH_MEMORY, NOT_SUPPORTED, Result, of_object,
 };
 use crate::name;
-use crate::once::Once;
 #[cfg(not(ntux_explore))]
 pub use ntux::Arena;
 

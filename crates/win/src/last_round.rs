@@ -12,7 +12,8 @@
 
 use core::ffi::c_void;
 
-use crate::once::Once;
+use ntux_platform::once::Once;
+
 use crate::thread::End;
 
 /// One round less than POSIX promises: a C library may run the destructors of values in one of them.

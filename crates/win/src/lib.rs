@@ -50,7 +50,6 @@ mod mutex;
 mod name;
 mod nt;
 mod object_fd;
-mod once;
 #[cfg(ntux_explore)]
 pub mod planted;
 #[cfg(not(ntux_explore))]

@@ -7,6 +7,7 @@ use core::ptr;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ntux_platform::once::Once;
 use ntux_platform::protection;
 use ntux_watch::{Protection, Range, Reset, Watcher, page_size};
 
@@ -15,7 +16,6 @@ use crate::last_error::{
     BAD_LENGTH, CALL_NOT_IMPLEMENTED, Error, GEN_FAILURE, INVALID_ADDRESS, INVALID_PARAMETER, NOACCESS,
     NOT_ENOUGH_MEMORY, NOT_SUPPORTED, Result,
 };
-use crate::once::Once;
 
 const COMMIT: u32 = 0x1000;
 const RESERVE: u32 = 0x2000;

@@ -25,8 +25,8 @@
 use std::alloc::{Layout, alloc_zeroed};
 
 use ntux_platform::atomic::{Word32, Word64};
+use ntux_platform::once::Once;
 
-use crate::once::Once;
 use crate::planted::{Bug, planted};
 
 /// A slot.

@@ -8,8 +8,7 @@ use ntux::Deadline;
 use ntux_futex::{Error, Expected, Futex, Mechanism, Size};
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::kernel_futex::Scope;
-
-use crate::once::Once;
+use ntux_platform::once::Once;
 
 /// Waiters and wakes of every class meet.
 pub const ANY: u32 = u32::MAX;

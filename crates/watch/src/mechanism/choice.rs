@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Chooses a mechanism: the named one, or else the best that works and cannot lose data.
 
-use std::sync::OnceLock;
-
 use ntux_platform::environment;
+use ntux_platform::once::Once;
 
 use super::Engine;
 use super::asynchronous::Asynchronous;
 use super::cow::Cow;
 use super::mprotect::Mprotect;
 use super::synchronous::Synchronous;
-use crate::{Error, Range, Reset, Result, Watcher, fork};
+use crate::{Error, Range, Reset, Result, Watcher};
 
 /// A way to notice writes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -80,9 +79,8 @@ impl Mechanism {
     /// Returns whether it works in this process. The first call tries it: a page must be written, reported, reset, and
     /// clean.
     pub fn probe(self) -> Result<()> {
-        static ANSWERS: [OnceLock<Result<()>>; 4] = [const { OnceLock::new() }; 4];
-        let answer = &ANSWERS[self as usize];
-        answer.get().copied().unwrap_or_else(|| fork::without_forks(|| *answer.get_or_init(|| self.try_out())))
+        static ANSWERS: [Once<Result<()>>; 4] = [const { Once::new() }; 4];
+        *ANSWERS[self as usize].get_or_make(|| self.try_out())
     }
 
     fn try_out(self) -> Result<()> {

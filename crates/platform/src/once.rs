@@ -17,8 +17,8 @@
 //! | --- | --- | --- |
 //! | n threads, no fork | n + 1 | a thread that begins to make a value; one that is making another value goes on |
 //! | n threads | n - 1 | a thread that has made it |
-//! | 0, no fork | a fork | a thread that is about to fork, by its first hook |
-//! | a fork | 0 | the same, and its child, by the second |
+//! | 0, no fork | a fork | a thread that is about to fork, by [`hold_makers`] |
+//! | a fork | 0 | the same, and its child, after the fork |
 //!
 //! # Invariants
 //! * I-once: while a fork goes on, no other thread makes a value. (A thread that forks while it makes one itself is this library's, for a
@@ -30,8 +30,8 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
-use ntux_platform::atomic::Word32;
-use ntux_platform::fork;
+use crate::atomic::Word32;
+use crate::fork;
 
 const FORK: u32 = 1 << 31;
 
@@ -47,16 +47,25 @@ thread_local! {
 /// A value that the first thread makes which needs it.
 pub struct Once<T>(OnceLock<T>);
 
+impl<T> Default for Once<T> {
+    fn default() -> Once<T> {
+        Once::new()
+    }
+}
+
 impl<T> Once<T> {
+    /// One that nobody has needed yet.
     pub const fn new() -> Once<T> {
         Once(OnceLock::new())
     }
 
+    /// The value, if it was made.
     #[inline]
     pub fn get(&self) -> Option<&T> {
         self.0.get()
     }
 
+    /// The value. The first thread makes it; others wait for that thread. `make` must not need the same value. Not in a signal handler.
     #[inline]
     pub fn get_or_make(&self, make: impl FnOnce() -> T) -> &T {
         match self.0.get() {
@@ -100,8 +109,8 @@ impl Drop for Making {
     }
 }
 
-/// Installs the hooks before the first value is made. (Two threads may both do so; the second pair finds nothing to do.)
-fn install_hooks() {
+/// Installs the hooks, before the first value is made. (Two threads may both do so; the second pair finds nothing to do.)
+pub fn install_hooks() {
     static ARE_THERE: Word32 = Word32::new(0);
     if ARE_THERE.load() == 0 {
         fork::at_fork(before_fork, after_fork);
@@ -109,7 +118,10 @@ fn install_hooks() {
     }
 }
 
-extern "C" fn before_fork() {
+/// Returns once no other thread makes a value; none begins until the calling thread has forked. A hook before a fork that takes locks calls
+/// it first: the thread that makes a value may need them. (Hooks run in the reverse order of their installation, so that of another crate
+/// can come before this one's.) Such a crate installs both, this one's first.
+pub fn hold_makers() {
     while DEPTH.get() == 0 && !FORKS.get() {
         if MAKING.compare_exchange(0, FORK).is_ok() {
             FORKS.set(true);
@@ -117,6 +129,10 @@ extern "C" fn before_fork() {
             std::thread::yield_now();
         }
     }
+}
+
+extern "C" fn before_fork() {
+    hold_makers();
 }
 
 extern "C" fn after_fork() {
@@ -131,14 +147,32 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    #[test]
-    fn a_fork_waits_until_a_value_is_made() {
-        static VALUE: Once<i32> = Once::new();
+    /// A lock of another crate's hooks.
+    static LOCK: Word32 = Word32::new(0);
+
+    fn lock() {
+        while LOCK.compare_exchange(0, 1).is_err() {
+            std::thread::yield_now();
+        }
+    }
+
+    extern "C" fn hold_makers_and_lock() {
+        hold_makers();
+        lock();
+    }
+
+    extern "C" fn unlock() {
+        LOCK.store(0);
+    }
+
+    /// Forks while a thread makes the value, which is 7; the child needs it.
+    fn fork_while_it_is_made(value: &'static Once<i32>, during: fn()) {
         let (begun, begins) = mpsc::channel();
         let maker = std::thread::spawn(move || {
-            *VALUE.get_or_make(|| {
+            *value.get_or_make(|| {
                 begun.send(()).unwrap();
                 std::thread::sleep(Duration::from_millis(100));
+                during();
                 7
             })
         });
@@ -146,14 +180,29 @@ mod tests {
         let mut status = 0;
         // SAFETY: the child reads the value, and ends, by a signal if it has to wait.
         unsafe {
+            libc::alarm(60);
             let child = libc::fork();
             if child == 0 {
                 libc::alarm(10);
-                libc::_exit(*VALUE.get_or_make(|| 8));
+                libc::_exit(*value.get_or_make(|| 8));
             }
             assert_eq!(libc::waitpid(child, &mut status, 0), child);
+            libc::alarm(0);
         }
         assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 7, "{status:#x}");
         assert_eq!(maker.join().unwrap(), 7);
+    }
+
+    #[test]
+    fn a_fork_waits_until_a_value_is_made_also_with_hooks_that_lock() {
+        static PLAIN: Once<i32> = Once::new();
+        fork_while_it_is_made(&PLAIN, || ());
+        // These run before this crate's: with the lock taken first, neither thread would go on.
+        fork::at_fork(hold_makers_and_lock, unlock);
+        static LOCKED: Once<i32> = Once::new();
+        fork_while_it_is_made(&LOCKED, || {
+            lock();
+            unlock();
+        });
     }
 }
