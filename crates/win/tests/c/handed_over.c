@@ -451,12 +451,14 @@ static void what_cannot_be_given(void)
     /* Another object, or another generation of it. */
     REFUSED(ERROR_INVALID_HANDLE, &servant, 's', (HANDLE)((uintptr_t)given + 4));
     REFUSED(ERROR_INVALID_HANDLE, &servant, 's', (HANDLE)((uintptr_t)given + ((uintptr_t)1 << 26)));
+    /* Without rights. */
+    REFUSED(ERROR_ACCESS_DENIED, &servant, 's', for_servant(&servant, event, 0, 0));
     /* In part, which is none, or one of the table. */
     REFUSED(ERROR_INVALID_HANDLE, &servant, 's', (HANDLE)(uintptr_t)(uint32_t)(uintptr_t)given);
     SUCCEEDS(TRUE, &servant, 's', (HANDLE)((uintptr_t)given | 3));
     IS(WAIT_OBJECT_0, WaitForSingleObject(event, 0));
     /* Sources. */
-    FAILS(ERROR_ACCESS_DENIED, FALSE, DuplicateHandle(self, event, servant.handle, &made, 0, FALSE, 0));
+    FAILS(ERROR_ACCESS_DENIED, FALSE, DuplicateHandle(self, event, servant.handle, &made, 4, FALSE, 0));
     FAILS(ERROR_INVALID_HANDLE, FALSE,
           DuplicateHandle(self, given, servant.handle, &made, 0, FALSE, DUPLICATE_SAME_ACCESS));
     FAILS(ERROR_CALL_NOT_IMPLEMENTED, FALSE,
