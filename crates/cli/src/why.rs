@@ -8,6 +8,7 @@ mod image;
 mod log;
 mod memory;
 mod names;
+mod native;
 mod stack;
 mod text;
 mod trouble;
@@ -55,6 +56,9 @@ use verdict::{Asked, Verdict};
 /// or an address. With `--memory` it reads which from the memory of the programs, and finds deadlocks over critical sections. With `--stacks` it
 /// shows where in their programs the threads wait.
 ///
+/// `--memory` also finds the threads of native programs that wait for a critical section of ntux's Win32 face (`libntux-win`), who owns it, and
+/// deadlocks over critical sections and mutexes.
+///
 /// It knows which thread the owner of a mutex is once that thread has had to wait with its owner id: ntux records
 /// nothing that would cost a program time.
 #[derive(Args)]
@@ -63,8 +67,9 @@ pub struct Arguments {
     /// A process, one of its threads, or an arena: as for `ntux inspect`. Without it, everything on this machine that you may see.
     #[arg(value_name = "PID[/TID]|PID:FD|FILE")]
     target: Option<Target>,
-    /// Also read the memory of Windows programs: which critical section, SRW lock or address a thread waits for, and who owns it. Nothing is
-    /// changed or stopped. You must be allowed to trace them (`kernel.yama.ptrace_scope`).
+    /// Also read the memory of Windows programs: which critical section, SRW lock or address a thread waits for, and who owns it; and that of
+    /// native programs, for the critical sections of `libntux-win`. Nothing is changed or stopped. You must be allowed to trace them
+    /// (`kernel.yama.ptrace_scope`).
     #[arg(long)]
     memory: bool,
     /// Also show the stacks of the threads that are named: which functions of a 64-bit Windows program have not returned. They are read from

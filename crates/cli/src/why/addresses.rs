@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Threads of Windows programs that wait for no object: for critical sections, SRW locks, condition variables, or values.
+//! Threads that wait for no object: for critical sections, SRW locks, condition variables, or values.
 //!
-//! All of these sleep in `NtWaitForAlertByThreadId`, in Wine a futex of the process. It is seen in what the kernel tells of the thread's system
-//! call: each Windows thread has such a futex of its own, in a table of four bytes each. What is waited for stands in the program's
-//! memory, which is read only on request ([`super::memory`]).
+//! Under Wine all of these sleep in `NtWaitForAlertByThreadId`, a futex of the process. It is seen in what the kernel tells of the thread's
+//! system call: each Windows thread has such a futex of its own, in a table of four bytes each. What is waited for stands in the program's
+//! memory, which is read only on request ([`super::memory`]). A native program's waits for critical sections are found there, too,
+//! and no others (`super::native`).
 
 use std::collections::HashMap;
 
@@ -17,20 +18,20 @@ use crate::printable::printable;
 
 /// `futex`, `FUTEX_WAIT | FUTEX_PRIVATE_FLAG`, while the word is 0. (The C library's own locks sleep with other words.)
 #[cfg(target_arch = "x86_64")]
-const FUTEX: u32 = 202;
+pub const FUTEX: u32 = 202;
 #[cfg(not(target_arch = "x86_64"))]
-const FUTEX: u32 = 98;
+pub const FUTEX: u32 = 98;
 const WAIT_PRIVATE: u64 = 128;
 /// The table begins with the thread of number 4, and a page of it is for so many numbers.
 const NUMBERS_OF_A_PAGE: u64 = 4096;
 
-/// A thread that sleeps until it is alerted.
+/// A thread that sleeps until it is alerted, or for a critical section.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct AddressWait {
     pub pid: u32,
     pub thread: u32,
     pub name: String,
-    /// Its number in Windows. None: unknown, as long as memory is not read and it has never waited for an object.
+    /// Its number in Windows. None: unknown, as long as memory is not read and it has never waited for an object; or the program is native.
     pub windows_thread: Option<u32>,
     #[serde(flatten)]
     pub subject: Subject,
@@ -63,7 +64,8 @@ pub enum Subject {
 /// A thread that owns a critical section.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Holder {
-    pub windows_thread: u32,
+    /// None: the program is native.
+    pub windows_thread: Option<u32>,
     /// Its number in Linux. None: unknown, as it has never waited for anything.
     pub thread: Option<u32>,
     pub name: Option<String>,
@@ -71,11 +73,8 @@ pub struct Holder {
 
 impl AddressWait {
     /// All of them in an arena of Wine, and notes on what could not be read.
-    pub fn all(scene: &Scene, reads_memory: bool) -> (Vec<AddressWait>, Vec<String>) {
+    pub fn of_wine(scene: &Scene, reads_memory: bool) -> (Vec<AddressWait>, Vec<String>) {
         let (mut waits, mut notes) = (Vec::new(), Vec::new());
-        if !scene.is_of_wine() {
-            return (waits, notes);
-        }
         for process in scene.processes().filter(|process| !process.is_wineserver()) {
             let sleepers = sleepers(process);
             if sleepers.is_empty() {
@@ -83,7 +82,7 @@ impl AddressWait {
             }
             let memory = if reads_memory { Memory::of(process.pid) } else { None };
             if reads_memory && memory.is_none() {
-                notes.push(format!("the memory of {} cannot be read: it may not be traced", process.pid));
+                notes.push(unreadable(process.pid));
             }
             waits.extend(of_process(scene, process, &sleepers, memory.as_ref()));
         }
@@ -130,13 +129,18 @@ impl Subject {
 
 impl Holder {
     fn text(&self, pid: u32) -> String {
-        let number = Owners::WindowsThreads.text(self.windows_thread);
-        match (self.thread, &self.name) {
-            (Some(thread), Some(name)) => format!("{pid}/{thread} {} ({number})", printable(name)),
-            (Some(thread), None) => format!("{pid}/{thread} ({number})"),
-            (None, _) => format!("{number} of the same process"),
-        }
+        let number = self.windows_thread.map(|number| Owners::WindowsThreads.text(number));
+        let Some(thread) = self.thread else {
+            return format!("{} of the same process", number.as_deref().unwrap_or("a thread"));
+        };
+        let name = self.name.as_deref().map_or(String::new(), |name| format!(" {}", printable(name)));
+        format!("{pid}/{thread}{name}{}", number.map_or(String::new(), |number| format!(" ({number})")))
     }
+}
+
+/// What is noted of a process whose memory was asked for.
+pub fn unreadable(pid: u32) -> String {
+    format!("the memory of {pid} cannot be read: it may not be traced")
 }
 
 fn place(address: u64, module: Option<&str>) -> String {
@@ -172,7 +176,7 @@ fn of_process(scene: &Scene, process: &Process, sleepers: &[Sleeper], memory: Op
     let holder = |owner: u32| {
         let thread = known.iter().find(|(_, windows)| **windows == owner).map(|(thread, _)| *thread);
         let name = thread.and_then(|number| process.threads().find(|thread| thread.number == number));
-        Holder { windows_thread: owner, thread, name: name.map(|thread| thread.name.clone()) }
+        Holder { windows_thread: Some(owner), thread, name: name.map(|thread| thread.name.clone()) }
     };
     let subject = |block: Option<&Block>| {
         let (Some(memory), Some(block)) = (memory, block) else { return Subject::Unknown };

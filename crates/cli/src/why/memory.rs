@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a thread of Wine waits for inside its program: read from the program's memory, which stays as it is.
+//! What a thread of Wine waits for inside its program: read from the program's memory, which stays as it is. (For native
+//! programs [`super::native`] does so.)
 //!
 //! Windows' critical sections, SRW locks, condition variables and `WaitOnAddress` are values in the memory of a program. Wine's
 //! `RtlWaitOnAddress` puts an entry on the thread's own stack, in a list of all that wait, and sleeps until another thread alerts it.
@@ -108,6 +109,13 @@ impl Memory {
         self.what_is_at(address?)
     }
 
+    /// Returns true if so many bytes lie in one mapping that the program alone has, to read and write.
+    pub fn is_own(&self, at: u64, length: u64) -> bool {
+        let has_it =
+            |mapped: &Mapped| mapped.start <= at && at.checked_add(length).is_some_and(|end| end <= mapped.end);
+        self.maps.iter().find(|mapped| has_it(mapped)).is_some_and(is_private)
+    }
+
     /// The file of which this address is, if it is one: a program or a library.
     pub fn module(&self, address: u64) -> Option<String> {
         let mapped = self.maps.iter().find(|mapped| (mapped.start..mapped.end).contains(&address))?;
@@ -181,7 +189,12 @@ impl Memory {
 
 /// Returns true if it is memory of the program alone, which no file has.
 fn is_private_data(mapped: &Mapped) -> bool {
-    mapped.access.starts_with("rw") && mapped.access.ends_with('p') && path(mapped).is_none()
+    is_private(mapped) && path(mapped).is_none()
+}
+
+/// Returns true if it is memory that the program alone changes; a file may be what it begins with.
+fn is_private(mapped: &Mapped) -> bool {
+    mapped.access.starts_with("rw") && mapped.access.ends_with('p')
 }
 
 /// The file of a mapping.

@@ -84,13 +84,14 @@ impl Party {
             let person = scene.person(place);
             (person.pid, person.thread) == (Some(wait.pid), Some(wait.thread))
         });
+        let number = place.and_then(|place| scene.snapshot.waiter(place)).map(|place| place.owner);
         Party {
             waiter: place,
             pid: Some(wait.pid),
             thread: Some(wait.thread),
             name: Some(wait.name.clone()),
-            owner: wait.windows_thread.unwrap_or(0),
-            owners: Owners::WindowsThreads,
+            owner: wait.windows_thread.or(number).unwrap_or(0),
+            owners: scene.owners(),
         }
     }
 
@@ -102,7 +103,11 @@ impl Party {
         }
     }
 
+    /// Its name alone, if it has waited in nobody's name.
     pub fn text_with_owner(&self) -> String {
+        if self.waiter.is_none() && self.owner == 0 {
+            return self.text();
+        }
         format!("{} ({})", self.text(), self.owners.text(self.owner))
     }
 }

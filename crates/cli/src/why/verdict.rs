@@ -9,6 +9,7 @@ use super::chain::{Chain, Follower};
 use super::cycle::cycles;
 use super::log::Logs;
 use super::names::Party;
+use super::native;
 use super::stack::{Stack, stacks};
 use super::trouble::Trouble;
 use crate::arenas::examine::Examined;
@@ -54,7 +55,7 @@ pub struct ArenaVerdict {
     pub chains: Vec<Chain>,
     /// Waiting threads whose chains are left out.
     pub more: usize,
-    /// The threads that were asked about and wait for no object, in an arena of Wine.
+    /// The threads that were asked about and wait for no object: in an arena of Wine, or for a critical section of a native program.
     pub address_waits: Vec<AddressWait>,
     /// Those of all threads above, if they were asked for.
     pub stacks: Vec<Stack>,
@@ -96,7 +97,7 @@ impl ArenaVerdict {
             _ => asked.len().saturating_sub(CHAINS),
         };
         asked.truncate(asked.len() - more);
-        let look = || AddressWait::all(scene, read.memory);
+        let look = || address_waits(scene, read.memory);
         let (mut address_waits, notes) = look();
         notes.iter().for_each(|note| say::complain(format_args!("ntux: {note}")));
         let mut findings: Vec<Trouble> = cycles(scene, &case, &address_waits, || look().0)
@@ -127,6 +128,15 @@ impl ArenaVerdict {
             address_waits,
             stacks,
         }
+    }
+}
+
+/// The threads that wait for no object, and notes on what could not be read.
+fn address_waits(scene: &Scene, reads_memory: bool) -> (Vec<AddressWait>, Vec<String>) {
+    match (scene.is_of_wine(), reads_memory) {
+        (true, _) => AddressWait::of_wine(scene, reads_memory),
+        (false, true) => native::waits(scene),
+        (false, false) => (Vec::new(), Vec::new()),
     }
 }
 

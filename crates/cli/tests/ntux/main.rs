@@ -31,6 +31,8 @@ mod run;
 #[path = "../schema/schema.rs"]
 mod schema;
 mod schemas;
+#[cfg(target_arch = "x86_64")]
+mod sections;
 #[path = "../../../platform/tests/skips/skips.rs"]
 mod skips;
 mod stage;
