@@ -175,8 +175,8 @@ ALL := test
 else
 TESTS := test-unit test-proofs
 PORTS := test-cross test-simulated-macos test-plain-builds
-# No two beside each other that wait for one another's build directory.
-ALL := $(TESTS) test-cross lint test-simulated-macos test-crash-slice test-demo+test-bench test-plain-builds test-self
+# The longest first, and few beside each other that wait for one another's build directory.
+ALL := $(TESTS) test-simulated-macos test-crash-slice test-demo+test-bench test-cross lint test-plain-builds test-self
 endif
 
 # With CI=true what is left out must stand in .ci/known-skips.
@@ -210,15 +210,15 @@ test-plain-builds: tools    ## Plain Cargo commands build the product, without t
 test-oldest-rust: tools ## Compile with exactly the oldest Rust that Cargo.toml states
 	@.ci/oldest-rust
 
+# What is linked for Macs was compiled for them: only the other processor's libraries are checked alone.
 test-cross: tools       ## Compile for aarch64, macOS, Android and musl; link for Macs
-	@.ci/cross "$(OTHER_TARGETS)" "$(LIBRARIES)"
+	@.ci/cross "$(filter-out $(addsuffix -apple-darwin,$(or $(NTUX_MACS),aarch64 x86_64)),$(OTHER_TARGETS))" "$(LIBRARIES)"
 	@.ci/cross aarch64-linux-android ntux-capi
 	@.ci/cross-android --planted
 	@.ci/cross-android
 	@.ci/cross aarch64-unknown-linux-gnu "ntux-preload ntux-preload-watch ntux-cli"
-	@.ci/cross aarch64-apple-darwin ntux-cli
 	@.ci/cross-macos --planted $(OUT)/dist
-	@.ci/cross-macos $(OUT)/dist "$(PORTABLE)"
+	@.ci/cross-macos $(OUT)/dist "$(PORTABLE)" "$(LIBRARIES) ntux-cli"
 	@RUSTFLAGS="-C target-feature=-crt-static" .ci/cross x86_64-unknown-linux-musl "ntux-preload ntux-preload-watch"
 	$(CARGO) test --locked -p ntux-preload --test musl -- --ignored
 
@@ -293,6 +293,10 @@ test-owners: tools      ## Kill ten million processes that own something, and se
 test-simulated-crash: tools    ## The same over macOS in simulation: every operation, where it has changed something
 	CARGO=$(CARGO) verify/simulated-macos run $(VERIFY) -p ntux-adversary -- crash --slice --long
 
+test-simulated-histories: tools    ## Histories of real threads over macOS in simulation; the checker is compiled for that
+	CARGO=$(CARGO) verify/simulated-macos env env CARGO_TARGET_DIR="$(abspath $(VERIFY_DIR))/simulated-macos" \
+		verify/explored run --quiet -p ntux-explore -- real --count 5000
+
 # Some three minutes on two processors that have nothing else to do.
 test-histories: tools   ## A million random histories of the core, each checked for linearizability
 	$(EXPLORED) run --release -p ntux-explore -- histories --count 130000
@@ -309,11 +313,12 @@ test-orders: tools      ## Weaken one memory order, drop one re-check after the 
 test-futexes: tools     ## Every schedule of the futex programs with at most two preemptions
 	$(EXPLORED) run --release -p ntux-explore --example futexes -- 2 4000000
 
-# Each of the three modes takes SECONDS, twice the first: with what ships, and with scribbles inside the operations.
+# Each of the three modes takes SECONDS with what ships; the first once more with scribbles inside the operations, and a storm with the seam.
 fuzz-scribble: tools    ## Write rubbish into shared memory that others use; SECONDS=60, SEED=1
 	$(CARGO) build --profile checked --locked -p ntux-preload
 	$(CARGO) run --profile checked --locked $(VERIFY) -p ntux-adversary -- scribble $(SCRIBBLE) --library $(TARGET_DIR)/checked/libntux_preload.so
 	$(EXPLORED) run --profile checked -p ntux-adversary -- scribble --mode alone $(SCRIBBLE)
+	$(EXPLORED) run --profile checked -p ntux-adversary -- scribble --mode storm $(SCRIBBLE)
 
 fuzz-scribble-asan: tools    ## The same under AddressSanitizer, which needs a nightly compiler
 	@.ci/tools nightly

@@ -84,7 +84,7 @@ fn a_wake_that_a_stopped_signaler_owes_comes_with_the_next_operation_or_when_it_
 #[test]
 fn an_operation_that_survives_neither_kills_nor_stops_is_found() {
     for name in ["planted-lock", "planted-loan"] {
-        let output = crash(&["--slice", "--planted", "--only", name], &[]);
+        let output = crash(&["--slice", "--patience", "1", "--planted", "--only", name], &[]);
         if could_run(&output) {
             let found = text(&output);
             assert!(!output.status.success(), "{found}");
@@ -153,7 +153,7 @@ fn the_analysis_finds_what_is_half_way_while_it_is_and_not_longer() {
 
 #[test]
 fn a_wake_that_dies_with_its_signaler_is_found() {
-    let output = crash(&["--slice", "--only", "set-one"], &[("NTUX_WITHOUT", "robust_list")]);
+    let output = crash(&["--slice", "--patience", "1", "--only", "set-one"], &[("NTUX_WITHOUT", "robust_list")]);
     if could_run(&output) {
         let found = text(&output);
         assert!(found.contains("was granted its wait and does not wake") && found.contains("Killed after"), "{found}");

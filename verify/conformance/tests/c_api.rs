@@ -2,6 +2,9 @@
 //! The list on the C API: the functions of `ntux.h`, in the shared library that is installed. Twice: with the waits of an
 //! arena, and with those of explicit waiters.
 
+#[path = "../../testkit/tests/products/products.rs"]
+mod products;
+
 use std::env;
 use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
@@ -67,7 +70,7 @@ fn given_library() -> Option<PathBuf> {
 /// Below this directory Cargo, and the makefile, put what they build.
 fn target_directory() -> PathBuf {
     let program = env::current_exe().expect("a path");
-    program.ancestors().nth(3).expect("target/PROFILE/deps/PROGRAM").to_path_buf()
+    products::products(program.ancestors().nth(3).expect("target/PROFILE/deps/PROGRAM"))
 }
 
 fn build_library() {

@@ -45,6 +45,8 @@ fn install(variables: &[String]) {
     let mut make = Command::new("make");
     // What the user passed to a make that runs these tests is not meant for this one.
     make.env_remove("MAKEFLAGS")
+        // Where Cargo builds these tests: what it builds there has the same flags.
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
         .arg("-f")
         .arg(crate_dir().join("install.mk"))
         .args(["capi", "install-capi"])

@@ -20,11 +20,11 @@ use crate::why::{CAPACITY, end, start, until};
 
 /// The real library: here somebody must report.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("library");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("TARGET/tmp");
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../preload/Cargo.toml");
     let status = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--offline", "--manifest-path", manifest, "--target-dir"])
-        .arg(&directory)
+        .arg(directory)
         .status();
     assert!(status.expect("cargo starts").success());
     directory.join("debug/libntux_preload.so")

@@ -14,10 +14,10 @@ use crate::stage::{Stage, complained, document, finish, finish_child, said};
 /// An installed tree with the real libraries.
 pub static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let (target, root) = (tmp("library"), tmp("trees"));
+    let (target, root) = (Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("TARGET/tmp"), tmp("trees"));
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "--offline", "-p", "ntux-preload", "-p", "ntux-preload-watch", "--target-dir"]);
-    assert!(cargo.arg(&target).current_dir(&workspace).status().expect("cargo starts").success());
+    assert!(cargo.arg(target).current_dir(&workspace).status().expect("cargo starts").success());
     let mut place = Command::new(workspace.join(".ci/library-tree"));
     assert!(place.arg(target.join("debug")).arg(root.join("lib/ntux")).status().expect("it starts").success());
     std::fs::create_dir_all(root.join("bin")).expect("our own directory");

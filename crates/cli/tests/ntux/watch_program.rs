@@ -15,11 +15,11 @@ use crate::stage::{Stage, compile, complained, finish, finish_child, said};
 
 /// The real library: here something must introduce itself.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("library");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("TARGET/tmp");
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../preload-watch/Cargo.toml");
     let status = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--offline", "--manifest-path", manifest, "--target-dir"])
-        .arg(&directory)
+        .arg(directory)
         .status();
     assert!(status.expect("cargo starts").success());
     directory.join("debug/libntux_preload_watch.so")

@@ -6,22 +6,23 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The library as it is built without more; its path. Others build it at the same place, which the crates' tests share.
+/// The library as it is built without more; its path. It lies where plain Cargo commands put it: so do the tests of the command and the
+/// proofs, and all of them compile it once.
 #[allow(dead_code, reason = "some tests need a variant alone")]
 pub fn plain() -> PathBuf {
-    built("library", &[])
+    built(Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("TARGET/tmp"), &[])
 }
 
 /// A copy of the library that is built with more arguments for Cargo, by this name; its path.
 #[allow(dead_code, reason = "some tests need the plain one alone")]
 pub fn variant(name: &str, arguments: &[&str]) -> PathBuf {
-    let directory = scratch("variants");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("variants");
     fs::create_dir_all(&directory).expect("our own directory");
     // All variants share what they depend on, and lie at one place until they are copied.
     let turn = File::create(directory.join("turn")).expect("our own file");
     // SAFETY: an open file of ours.
     assert_eq!(unsafe { libc::flock(turn.as_raw_fd(), libc::LOCK_EX) }, 0, "{}", std::io::Error::last_os_error());
-    let library = built("variants", arguments);
+    let library = built(&directory, arguments);
     let copy = directory.join(name).join(library.file_name().expect("a name"));
     fs::create_dir_all(copy.parent().expect("a directory")).expect("our own directory");
     fs::copy(&library, copy.with_extension("new")).expect("there is room");
@@ -30,17 +31,12 @@ pub fn variant(name: &str, arguments: &[&str]) -> PathBuf {
     copy
 }
 
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
-}
-
-fn built(directory: &str, arguments: &[&str]) -> PathBuf {
-    let directory = scratch(directory);
+fn built(directory: &Path, arguments: &[&str]) -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--offline", "--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")])
         .args(arguments)
         .arg("--target-dir")
-        .arg(&directory)
+        .arg(directory)
         .output()
         .expect("cargo starts");
     assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));

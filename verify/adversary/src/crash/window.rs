@@ -182,7 +182,7 @@ fn count_round(stage: &Stage, scenario: &Scenario, tracee: &mut Tracee) -> io::R
             return Ok(count);
         }
         count.calls += u32::from(next.is_system_call());
-        step(stage, scenario, tracee)?;
+        step(stage, scenario, tracee, next.is_system_call())?;
         count.instructions += 1;
         let undecided = match stage.has_changed(&mut bytes) {
             true => is_undecided(&stage.view.snapshot().map_err(io::Error::other)?),
@@ -194,10 +194,14 @@ fn count_round(stage: &Stage, scenario: &Scenario, tracee: &mut Tracee) -> io::R
     Err(io::Error::other(format!("{}: no end after {INSTRUCTIONS_MAX} instructions", scenario.name)))
 }
 
-fn step(stage: &Stage, scenario: &Scenario, tracee: &mut Tracee) -> io::Result<()> {
+/// Runs one instruction. Nothing but a system call sleeps, so the others are not asked whether they do.
+fn step(stage: &Stage, scenario: &Scenario, tracee: &mut Tracee, calls: bool) -> io::Result<()> {
     let id = tracee.id();
     tracee.step()?;
-    let mut event = tracee.wait_or(stage.patience, || Task::new(id).futex_wait() == FutexWait::Sound)?;
+    let mut event = match calls {
+        true => tracee.wait_or(stage.patience, || Task::new(id).futex_wait() == FutexWait::Sound)?,
+        false => tracee.wait()?,
+    };
     if event == Event::Running {
         for &operation in scenario.relief {
             by_a_worker(stage, operation)?;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The device program, and the library that serves it.
 
+#[path = "../../../testkit/tests/products/products.rs"]
+mod products;
+
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,10 +19,11 @@ pub fn build() -> PathBuf {
     let profile = Path::new(PROGRAM).parent().expect("target/PROFILE/PROGRAM");
     let mut cargo = Command::new(env::var_os("CARGO").expect("Cargo runs the tests"));
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/preload/Cargo.toml");
-    cargo.args(["build", "--quiet", "--manifest-path", manifest, "--target-dir"]).arg(profile.join(".."));
+    let target = products::products(profile.parent().expect("target/PROFILE"));
+    cargo.args(["build", "--quiet", "--manifest-path", manifest, "--target-dir"]).arg(&target);
     if profile.ends_with("release") {
         cargo.arg("--release");
     }
     assert!(cargo.status().expect("cargo runs").success(), "the preloaded library does not build");
-    profile.join("libntux_preload.so")
+    target.join(profile.file_name().expect("target/PROFILE")).join("libntux_preload.so")
 }
