@@ -238,6 +238,118 @@ static DWORD taken_in_use(const char *self, const char *verb)
     return ended;
 }
 
+#define ASKED 2000
+
+static HANDLE into, out_of, tick;
+static volatile LONG asked, had, odd;
+static OVERLAPPED reading;
+static char letter;
+
+static void CALLBACK count_asked(ULONG_PTR unused)
+{
+    asked++;
+}
+
+static void CALLBACK count_byte(DWORD error, DWORD count, OVERLAPPED *request)
+{
+    if (error) return;
+    had += count;
+    ReadFileEx(out_of, &letter, 1, request, count_byte);
+}
+
+/* Reads, and waits with and without alerts, until it has all bytes and all calls, or for 20 seconds. */
+static DWORD WINAPI be_asked(void *unused)
+{
+    DWORD until = GetTickCount() + 20000, ended;
+
+    ReadFileEx(out_of, &letter, 1, &reading, count_byte);
+    while ((asked < ASKED || had < ASKED) && (int)(until - GetTickCount()) > 0)
+    {
+        ended = WaitForSingleObjectEx(tick, 100, TRUE);
+        odd += ended != WAIT_IO_COMPLETION && ended != WAIT_TIMEOUT;
+        odd += WaitForSingleObject(tick, 1) != WAIT_TIMEOUT;
+    }
+    CancelIo(out_of);
+    SleepEx(0, TRUE);
+    return 0;
+}
+
+static DWORD WINAPI write_bytes(void *unused)
+{
+    DWORD written;
+    int i;
+
+    for (i = 0; i < ASKED; i++) WriteFile(into, "b", 1, &written, NULL);
+    return 0;
+}
+
+static void pipe_of_both(void)
+{
+    out_of = CreateNamedPipeA("\\\\.\\pipe\\ntux-stress", PIPE_ACCESS_INBOUND | FILE_FLAG_OVERLAPPED, PIPE_TYPE_BYTE, 1, 65536, 65536, 0, NULL);
+    into = CreateFileA("\\\\.\\pipe\\ntux-stress", GENERIC_WRITE, 0, NULL, OPEN_EXISTING, 0, NULL);
+}
+
+/* Each read ends by an APC of the system, which queues one of the user; others come meanwhile. None is lost, and no other wait ends for one. */
+static void apcs_of_both_kinds(void)
+{
+    HANDLE threads[2];
+    int i;
+
+    pipe_of_both();
+    tick = CreateEventA(NULL, FALSE, FALSE, NULL);
+    threads[0] = CreateThread(NULL, 0, be_asked, NULL, 0, NULL);
+    threads[1] = CreateThread(NULL, 0, write_bytes, NULL, 0, NULL);
+    for (i = 0; i < ASKED; i++)
+    {
+        QueueUserAPC(count_asked, threads[0], 0);
+        if (i % 8 == 0) SwitchToThread();
+    }
+    check(WaitForMultipleObjects(2, threads, TRUE, 30000) == WAIT_OBJECT_0, "a thread that is asked and reads at once ends");
+    if (asked != ASKED || had != ASKED || odd) printf("      %ld calls, %ld bytes, %ld odd ends\n", asked, had, odd);
+    check(asked == ASKED && had == ASKED && !odd, "it has got all calls and all bytes, and no wait of it ended for another reason");
+    for (i = 0; i < 2; i++) CloseHandle(threads[i]);
+    CloseHandle(into);
+    CloseHandle(out_of);
+}
+
+/* Owns a mutex, reads, and waits without an alert. */
+static DWORD WINAPI read_and_wait(void *mutex)
+{
+    WaitForSingleObject(mutex, INFINITE);
+    ReadFileEx(out_of, &letter, 1, &reading, count_byte);
+    SetEvent(started);
+    WaitForSingleObject(tick, INFINITE);
+    odd++;
+    return 0;
+}
+
+static void readers_are_killed(void)
+{
+    HANDLE mutex = CreateMutexA(NULL, FALSE, NULL), thread;
+    int round, wrong = 0;
+
+    odd = 0;
+    started = CreateEventA(NULL, FALSE, FALSE, NULL);
+    pipe_of_both();
+    for (round = 0; round < 60; round++)
+    {
+        thread = CreateThread(NULL, 0, read_and_wait, mutex, 0, NULL);
+        wrong += unlike(WaitForSingleObject(started, 20000), WAIT_OBJECT_0, round, "it waits");
+        if (round % 2) Sleep(1);
+        TerminateThread(thread, 7);
+        wrong += unlike(WaitForSingleObject(thread, 20000), WAIT_OBJECT_0, round, "it ends");
+        wrong += unlike(WaitForSingleObject(mutex, 20000), WAIT_ABANDONED, round, "its mutex");
+        SetEvent(tick);
+        wrong += unlike(WaitForSingleObject(tick, 0), WAIT_OBJECT_0, round, "it takes nothing");
+        ReleaseMutex(mutex);
+        CloseHandle(thread);
+    }
+    check(!wrong && !odd, "60 threads that read are killed in their waits: they end, their mutexes are abandoned, and they take nothing");
+    CloseHandle(into);
+    CloseHandle(out_of);
+    CloseHandle(mutex);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 3) return take_handle(argv[1], strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
@@ -261,6 +373,8 @@ int main(int argc, char **argv)
     check(closed_in_use(1) == WAIT_OBJECT_0, "and gets it, if it was signaled before");
     check(taken_in_use(argv[0], "close") == WAIT_OBJECT_0 + 1, "when another process closes the handle, a wait for any goes on, too");
     check(taken_in_use(argv[0], "move") == WAIT_OBJECT_0, "and gets what another process moved to itself and sets");
+    apcs_of_both_kinds();
+    readers_are_killed();
     printf("%d failures\n", failures);
     return failures;
 }

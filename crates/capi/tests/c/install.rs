@@ -42,16 +42,19 @@ pub fn prefix() -> &'static Path {
 }
 
 fn install(variables: &[String]) {
+    output(make().args(["capi", "install-capi"]).args(variables));
+}
+
+/// `make` with the makefile of this crate.
+pub fn make() -> Command {
     let mut make = Command::new("make");
     // What the user passed to a make that runs these tests is not meant for this one.
     make.env_remove("MAKEFLAGS")
         // Where Cargo builds these tests: what it builds there has the same flags.
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
         .arg("-f")
-        .arg(crate_dir().join("install.mk"))
-        .args(["capi", "install-capi"])
-        .args(variables);
-    output(&mut make);
+        .arg(crate_dir().join("install.mk"));
+    make
 }
 
 /// The words that pkg-config prints for the installed copy.
@@ -99,9 +102,8 @@ fn a_package_is_staged_below_destdir_and_does_not_mention_it() {
 
 #[test]
 fn what_was_not_built_is_not_installed() {
-    let mut make = Command::new("make");
-    make.env_remove("MAKEFLAGS").arg("-f").arg(crate_dir().join("install.mk")).arg("install-capi");
-    let result = make.arg(format!("CAPI_OUT={}", scratch("nothing").display())).output().unwrap();
+    let nowhere = format!("CAPI_OUT={}", scratch("nothing").display());
+    let result = make().args(["install-capi", &nowhere]).output().unwrap();
     assert!(!result.status.success());
     assert!(String::from_utf8_lossy(&result.stderr).contains("make build"));
 }

@@ -4,10 +4,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use crate::commands::output;
-use crate::install::{crate_dir, scratch};
+use crate::install::{make, scratch};
 
 /// `ldconfig` and `id` of this name stand before the system's, and say that root installs into a directory of the loader's.
 #[test]
@@ -25,9 +24,7 @@ fn the_loader_is_told_of_a_library_where_it_looks() {
     }
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let install = |variables: &[String]| {
-        let mut make = Command::new("make");
-        make.env_remove("MAKEFLAGS").env("PATH", &path).arg("-f").arg(crate_dir().join("install.mk"));
-        output(make.args(["capi", "install-capi"]).args(variables));
+        output(make().env("PATH", &path).args(["capi", "install-capi"]).args(variables));
         fs::remove_file(&told).is_ok()
     };
     assert!(install(&[format!("PREFIX={}", root.display())]));
