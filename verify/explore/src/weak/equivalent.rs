@@ -126,9 +126,15 @@ const EQUIVALENT: &[Equivalent] = &[
               reads them, and who takes the slot exchanges meta, the object's word and the holds again",
     },
     Equivalent {
-        accesses: &[("holds::holds", Some("wide load: acquire"))],
+        accesses: &[("holds::holds_word", Some("wide load: acquire"))],
         why: "the holds are exchanged, which refuses an old value; what is said without an exchange was so until then, or \
               somebody has told the caller what came after, who has acquired it with that",
+    },
+    Equivalent {
+        accesses: &[("peers::places_of_peers", None)],
+        why: "whoever was told that a process takes part has acquired its place with that, and reads this word or a later one; a place that \
+              is another process's by then is looked at again after the hold was added (O-for). A thread looks for its own process's places \
+              for what it was told to be there, with which it has acquired them",
     },
     Equivalent {
         accesses: &[("creators::creator_of", None)],

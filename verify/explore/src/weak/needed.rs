@@ -182,6 +182,16 @@ const UNSEEN: &[(&str, &str, &str)] = &[
         "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
     ),
     (
+        "peers::has_place",
+        "wide load: acquire",
+        "O-for: the place is looked at after the hold was added, or a process that has got it meanwhile keeps the hold",
+    ),
+    (
+        "peers::has_place",
+        "wide load: relaxed",
+        "O-for: the place is looked at after the hold was added, or a process that has got it meanwhile keeps the hold",
+    ),
+    (
         "holds::exchange_holds",
         "exchange: release",
         "O-use: whoever ends an object has seen what those did who held it before, or it does not see their wait",
