@@ -101,7 +101,7 @@ fn a_native_deadlock_over_a_critical_section_and_a_mutex_is_one_cycle() {
     let text = program.text();
     for words in [
         "DEADLOCK of 2 threads, over critical sections and mutexes:".to_owned(),
-        format!("{pid}/{right} right (owner {right}) waits for critical section"),
+        format!("{pid}/{right} right waits for critical section"),
         format!("{pid}/{left} left has, 2 times"),
         format!("{pid}/{left} left (owner {left}) waits for mutex #"),
         format!("of owner {right}"),
