@@ -5,10 +5,9 @@
 //! of them at an address that is a multiple of 4 ([`aligned`]); nothing else of the lock is used.
 
 use ntux::Deadline;
-use ntux_futex::{Error, Expected, Futex, Mechanism, Size};
+use ntux_futex::{Error, Expected, Futex, Size};
 use ntux_platform::atomic::{Word32, Word64};
 use ntux_platform::kernel_futex::Scope;
-use ntux_platform::once::Once;
 
 /// Waiters and wakes of every class meet.
 pub const ANY: u32 = u32::MAX;
@@ -45,7 +44,6 @@ pub unsafe fn wait_at(address: usize, size: Size, seen: u64, classes: u32, deadl
     if let Some(machine) = crate::explored::machine() {
         return machine.wait(address, size.bytes(), seen, classes, deadline != Deadline::Never);
     }
-    make_table();
     // SAFETY: the caller's promise.
     let futex = unsafe { Futex::at(address, size, Scope::Private) };
     let Ok(expected) = futex.and_then(|futex| Expected::new(futex, seen)) else { return yielded(deadline) };
@@ -55,12 +53,6 @@ pub unsafe fn wait_at(address: usize, size: Size, seen: u64, classes: u32, deadl
         Err(Error::Exhausted | Error::Refused) => yielded(deadline),
         _ => false,
     }
-}
-
-/// Lets `ntux_futex` make what it makes at its first use, as a value that no fork finds half made.
-fn make_table() {
-    static TABLE: Once<Mechanism> = Once::new();
-    TABLE.get_or_make(|| Mechanism::of(Scope::Private));
 }
 
 #[cold]
@@ -85,7 +77,6 @@ pub fn wake_at(address: usize, size: Size, count: u32, classes: u32) -> u32 {
     if let Some(machine) = crate::explored::machine() {
         return machine.wake(address, size.bytes(), count, classes);
     }
-    make_table();
     // SAFETY: a wake needs no memory.
     let futex = unsafe { Futex::at(address, size, Scope::Private) };
     futex.and_then(|futex| ntux_futex::wake(futex, count, classes)).unwrap_or(0)

@@ -23,6 +23,7 @@ mod odd_threads;
 #[cfg(target_arch = "x86_64")]
 #[path = "../../../platform/tests/processors/processors.rs"]
 mod processors;
+mod products;
 mod ps;
 mod report;
 #[path = "../../../platform/tests/seccomp/rule.rs"]

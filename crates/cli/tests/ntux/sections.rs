@@ -10,18 +10,12 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use crate::products::built;
 use crate::stage::{Stage, complained, document, finish, said};
 use crate::why::{Actor, kinds, until, why};
 
 /// The Win32 face, as a library that a program is linked with.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("library");
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--offline", "--locked", "-p", "ntux-win", "--target-dir"]).arg(&target);
-    assert!(cargo.current_dir(&workspace).status().expect("cargo starts").success());
-    target.join("debug/libntux_win.a")
-});
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| built(&["ntux-win"]).join("libntux_win.a"));
 
 /// A program of `c/sections.c`.
 struct Program {

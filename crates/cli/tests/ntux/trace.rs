@@ -14,21 +14,13 @@ use ntux_sync::Arena;
 use ntux_sync::inspect::View;
 use serde_json::Value;
 
+use crate::products::built;
 use crate::stage::{Stage, compile, complained, finish, finish_child};
 use crate::viewer::Seen;
 use crate::why::{CAPACITY, end, start, until};
 
 /// The real library: here somebody must report.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("TARGET/tmp");
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../preload/Cargo.toml");
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--offline", "--manifest-path", manifest, "--target-dir"])
-        .arg(directory)
-        .status();
-    assert!(status.expect("cargo starts").success());
-    directory.join("debug/libntux_preload.so")
-});
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| built(&["ntux-preload"]).join("libntux_preload.so"));
 
 /// Two named threads hand an event to and fro, as often as the argument says: 0, until the standard input ends; without any, for ever
 /// and with pauses. Ends with 7.

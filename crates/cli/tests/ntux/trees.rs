@@ -7,19 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use crate::products::{built, workspace};
 use crate::rule::{Rule, under};
 use crate::skips::skip;
 use crate::stage::{Stage, complained, document, finish, finish_child, said};
 
 /// An installed tree with the real libraries.
 pub static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let (target, root) = (Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("TARGET/tmp"), tmp("trees"));
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--offline", "-p", "ntux-preload", "-p", "ntux-preload-watch", "--target-dir"]);
-    assert!(cargo.arg(target).current_dir(&workspace).status().expect("cargo starts").success());
-    let mut place = Command::new(workspace.join(".ci/library-tree"));
-    assert!(place.arg(target.join("debug")).arg(root.join("lib/ntux")).status().expect("it starts").success());
+    let (libraries, root) = (built(&["ntux-preload", "ntux-preload-watch"]), tmp("trees"));
+    let mut place = Command::new(workspace().join(".ci/library-tree"));
+    assert!(place.arg(libraries).arg(root.join("lib/ntux")).status().expect("it starts").success());
     std::fs::create_dir_all(root.join("bin")).expect("our own directory");
     std::fs::copy(env!("CARGO_BIN_EXE_ntux"), root.join("bin/ntux.new")).expect("a copy");
     std::fs::rename(root.join("bin/ntux.new"), root.join("bin/ntux")).expect("our own file");

@@ -4,26 +4,18 @@
 use std::io::Read;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use ntux_watch::Mechanism;
 
+use crate::products::built;
 use crate::skips::skip;
 use crate::stage::{Stage, compile, complained, finish, finish_child, said};
 
 /// The real library: here something must introduce itself.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("TARGET/tmp");
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../preload-watch/Cargo.toml");
-    let status = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--offline", "--manifest-path", manifest, "--target-dir"])
-        .arg(directory)
-        .status();
-    assert!(status.expect("cargo starts").success());
-    directory.join("debug/libntux_preload_watch.so")
-});
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| built(&["ntux-preload-watch"]).join("libntux_preload_watch.so"));
 
 /// Writes its first argument's number of pages of the heap, and with a second one as many in a child; says so, and ends with 7.
 const WRITER: &str = "
