@@ -5,6 +5,8 @@ mod asleep;
 mod copy;
 pub mod examine;
 pub mod find;
+pub mod handles;
+pub mod memory;
 pub mod proc;
 pub mod processes;
 pub mod scene;

@@ -11,6 +11,7 @@ use clap::Args;
 
 use crate::arenas::examine::Examined;
 use crate::arenas::find::{self, Found, Target};
+use crate::arenas::memory::unreadable;
 use crate::arenas::processes::PeerProcesses;
 use crate::status::NOTHING_THERE;
 use crate::{NTUX_FAILED, say};
@@ -35,6 +36,10 @@ pub struct Arguments {
     /// your own.
     #[arg(value_name = "PID|PID:FD|FILE")]
     target: Target,
+    /// Also read the memory of native programs that use ntux's Win32 face (`libntux-win`): whose end an object is, and names that a process has
+    /// for itself. Nothing is changed or stopped. You must be allowed to trace them (`kernel.yama.ptrace_scope`).
+    #[arg(long)]
+    memory: bool,
     /// List all objects of the shared memory, not only the process's own.
     #[arg(long)]
     all: bool,
@@ -63,10 +68,14 @@ pub fn inspect(arguments: &Arguments) -> ExitCode {
     for note in notes {
         say::complain(format_args!("ntux: {note}"));
     }
-    let examined = match Examined::all(arenas, &mut PeerProcesses::default()) {
+    let mut examined = match Examined::all(arenas, &mut PeerProcesses::default()) {
         Ok(examined) => examined,
         Err(error) => return say::failed(format_args!("cannot read the arena: {error}")),
     };
+    if arguments.memory {
+        let unread = examined.iter_mut().flat_map(|examined| examined.scene.read_handles());
+        unread.for_each(|pid| say::complain(format_args!("ntux: {}", unreadable(pid))));
+    }
     let report = Report::of(&examined, find::named_object(&arguments.target));
     let write = |out: &mut dyn Write| text::write(out, &report, Focus::on(&arguments.target, arguments.all));
     let printed = match arguments.json {

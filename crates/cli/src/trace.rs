@@ -27,7 +27,7 @@ use crate::output::Output;
 use crate::printable::printable;
 use crate::status::NOTHING_THERE;
 use crate::{NTUX_FAILED, drawing, in_front, interruption, run, say};
-use attach::Arenas;
+use attach::{Arenas, Asked};
 use inbox::Inbox;
 use names::Threads;
 use perfetto::Perfetto;
@@ -67,6 +67,10 @@ pub struct Arguments {
     /// a picture, .html for a page with the picture and the summary.
     #[arg(long, short, value_name = "FILE")]
     output: Vec<PathBuf>,
+    /// Also read the memory of native programs that use ntux's Win32 face (`libntux-win`), for the threads whose ends are waited for, and for
+    /// names that a process has for itself. You must be allowed to trace them (`kernel.yama.ptrace_scope`).
+    #[arg(long)]
+    memory: bool,
     /// Write the summary as JSON: one line, which is the last one on standard error.
     #[arg(long)]
     json: bool,
@@ -135,7 +139,7 @@ fn running(pid: u32, arguments: &Arguments) -> ExitCode {
         Ok(is_over) => is_over,
         Err(error) => return complain(&error.to_string()),
     };
-    let mut arenas = Arenas::of(pid, false);
+    let mut arenas = Arenas::of(pid, Asked { from_start: false, memory: arguments.memory });
     let until = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     loop {
         let [has_ended] = wait_readable([process.as_fd()], Some(FETCH_EVERY));
@@ -172,7 +176,7 @@ fn started(arguments: &Arguments) -> ExitCode {
         Ok(started) => started,
         Err(status) => return status,
     };
-    let mut arenas = Arenas::of(program.id(), true);
+    let mut arenas = Arenas::of(program.id(), Asked { from_start: true, memory: arguments.memory });
     let status = record_until_the_end(&mut program, &signals, inbox.as_ref(), &mut recording, &mut arenas);
     // Before this process ends as the program did: perhaps by a signal.
     drop(inbox);

@@ -2,11 +2,11 @@
 //! `ntux why`: which thread waits for which, and what is wrong.
 
 mod addresses;
+mod awaited;
 mod chain;
 mod cycle;
 mod image;
 mod log;
-mod memory;
 mod names;
 mod native;
 mod stack;
@@ -56,8 +56,8 @@ use verdict::{Asked, Verdict};
 /// or an address. With `--memory` it reads which from the memory of the programs, and finds deadlocks over critical sections. With `--stacks` it
 /// shows where in their programs the threads wait.
 ///
-/// `--memory` also finds the threads of native programs that wait for a critical section of ntux's Win32 face (`libntux-win`), who owns it, and
-/// deadlocks over critical sections and mutexes.
+/// `--memory` also reads native programs that use ntux's Win32 face (`libntux-win`): the threads that wait for a critical section, who owns it,
+/// deadlocks over critical sections and mutexes, whose end an object is, and names that a process has for itself.
 ///
 /// It knows which thread the owner of a mutex is once that thread has had to wait with its owner id: ntux records
 /// nothing that would cost a program time.
@@ -68,7 +68,7 @@ pub struct Arguments {
     #[arg(value_name = "PID[/TID]|PID:FD|FILE")]
     target: Option<Target>,
     /// Also read the memory of Windows programs: which critical section, SRW lock or address a thread waits for, and who owns it; and that of
-    /// native programs, for the critical sections of `libntux-win`. Nothing is changed or stopped. You must be allowed to trace them
+    /// native programs, for the critical sections, threads and names of `libntux-win`. Nothing is changed or stopped. You must be allowed to trace them
     /// (`kernel.yama.ptrace_scope`).
     #[arg(long)]
     memory: bool,
@@ -117,10 +117,14 @@ pub fn why(arguments: &Arguments) -> ExitCode {
         }
         return ExitCode::from(if notes.is_empty() { NOTHING_THERE } else { NTUX_FAILED });
     }
-    let examined = match Examined::all(&arenas, &mut PeerProcesses::default()) {
+    let mut examined = match Examined::all(&arenas, &mut PeerProcesses::default()) {
         Ok(examined) => examined,
         Err(error) => return say::failed(format_args!("cannot read the arena: {error}")),
     };
+    if arguments.memory {
+        // Whose memory cannot be read is told with the waits for critical sections.
+        examined.iter_mut().for_each(|examined| drop(examined.scene.read_handles()));
+    }
     let verdict = Verdict::of(&examined, arguments.target.as_ref(), arguments.asked());
     let status = if verdict.is_something_wrong() { ExitCode::from(NO) } else { ExitCode::SUCCESS };
     match arguments.json {

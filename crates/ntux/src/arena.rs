@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory that holds objects.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 use std::sync::Arc;
 
+use ntux_platform::memory;
 use ntux_sync::{Capacity, Satisfied, Waiter};
 
 use crate::reactor::Reactor;
@@ -74,6 +75,23 @@ impl Arena {
     pub fn create_private(capacity: Capacity) -> Result<Arena> {
         let file = ntux_sync::Arena::create_file(capacity)?;
         Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::map(file.as_fd())?)) })
+    }
+
+    /// The same, with a descriptor for those who look at it: `ntux inspect`, `why` and `trace` find the arena by it, also for users who may
+    /// not open what a process has mapped. It has a high number and is closed when a program is executed. The arena does not need it: a
+    /// program that closes it cannot be looked at any more, except by root.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Arena::create`]. Without a number for the descriptor the arena has none.
+    ///
+    /// Any thread; not in a signal handler.
+    pub fn create_private_visible(capacity: Capacity) -> Result<Arena> {
+        let file = ntux_sync::Arena::create_file(capacity)?;
+        let arena = Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::map(file.as_fd())?)) };
+        // It is the program's from now on: whoever closes a number of this process may use it for something else.
+        let _ = memory::duplicate_high(file.as_fd()).map(IntoRawFd::into_raw_fd);
+        Ok(arena)
     }
 
     /// Attaches the arena behind a descriptor that came from [`Arena::fd`], in this process or another one. Only

@@ -3,8 +3,8 @@
 //!
 //! One wait cannot use objects of two arenas, and a wait may name any handles of the process, so there is one. A program that shares
 //! names with others says so before it has an object: then it is the arena of their *session*, which is found by name. Otherwise it is
-//! the process's own. That has no descriptor, as programs close those which they do not know. Children that the process forks have it,
-//! too.
+//! the process's own. That needs no descriptor, as programs close those which they do not know: one is left for those who look
+//! ([`Arena::create_private_visible`]). Children that the process forks have it, too.
 
 use core::ffi::{CStr, c_char};
 
@@ -37,7 +37,7 @@ static CHOSEN: Once<core::result::Result<Chosen, Error>> = Once::new();
 #[inline]
 pub fn arena() -> Result<&'static Arena> {
     let private = || {
-        let arena = Arena::create_private(Capacity::default()).map_err(of_object)?;
+        let arena = Arena::create_private_visible(Capacity::default()).map_err(of_object)?;
         Ok(Chosen { arena, session: None })
     };
     CHOSEN.get_or_make(private).as_ref().map(|chosen| &chosen.arena).map_err(|error| *error)

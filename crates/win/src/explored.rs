@@ -216,7 +216,7 @@ pub fn begin(threads: usize, as_thread: impl Fn(usize)) {
 pub struct Arena(ntux::Arena);
 
 impl Arena {
-    pub fn create_private(capacity: Capacity) -> Result<Arena> {
+    pub fn create_private_visible(capacity: Capacity) -> Result<Arena> {
         ntux::Arena::create_private(capacity).map(Arena)
     }
 

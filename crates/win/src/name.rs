@@ -66,8 +66,9 @@ impl Names {
     fn insert(&mut self, name: Name, target: Target) {
         let alike = self.0.entry(Names::common(&name)).or_default();
         alike.retain(|(units, _)| *units != name.units);
+        // The units stay where they are until the name is forgotten.
+        target.set_named(name.is_global, &name.units);
         alike.push((name.units, target));
-        target.set_named();
     }
 
     fn forget(&mut self, target: Target) {

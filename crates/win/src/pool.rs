@@ -38,16 +38,20 @@ pub unsafe trait Slot: Sync + 'static {
     fn link(&self) -> &Word32;
 }
 
-/// The slots are allocated when the first is taken; those that were never taken have no memory.
+/// The slots are allocated when the first is taken; those that were never taken have no memory. The order of the first two is known to who
+/// reads a pool from outside.
+#[repr(C)]
 pub struct Pool<S: Slot, const SLOTS: u32> {
-    slots: Once<Option<&'static [S]>>,
-    free: Word64,
+    /// Where the slots are, for who reads them from outside; 0 before they are allocated.
+    base: Word64,
     used: Word32,
+    free: Word64,
+    slots: Once<Option<&'static [S]>>,
 }
 
 impl<S: Slot, const SLOTS: u32> Pool<S, SLOTS> {
     pub const fn new() -> Pool<S, SLOTS> {
-        Pool { slots: Once::new(), free: Word64::new(0), used: Word32::new(0) }
+        Pool { base: Word64::new(0), used: Word32::new(0), free: Word64::new(0), slots: Once::new() }
     }
 
     /// The slot with this number, if it was ever taken.
@@ -63,7 +67,7 @@ impl<S: Slot, const SLOTS: u32> Pool<S, SLOTS> {
 
     /// Takes a free slot. None if all are taken or there is no memory.
     pub fn take(&self) -> Option<(u32, &'static S)> {
-        let slots = (*self.slots.get_or_make(|| allocate(SLOTS)))?;
+        let slots = (*self.slots.get_or_make(|| self.allocate()))?;
         loop {
             let head = self.free.load();
             let number = match head as u32 {
@@ -90,6 +94,12 @@ impl<S: Slot, const SLOTS: u32> Pool<S, SLOTS> {
                 return;
             }
         }
+    }
+
+    fn allocate(&self) -> Option<&'static [S]> {
+        let slots = allocate::<S>(SLOTS)?;
+        self.base.store(slots.as_ptr().expose_provenance() as u64);
+        Some(slots)
     }
 
     fn take_unused(&self) -> Option<u32> {

@@ -32,6 +32,7 @@
 //! A thread that dies leaves behind what [`crate::pool`] says. A forked child has copies of the counts; what threads of its parent held
 //! stays held there, and only the process that has made an object closes it, and drops what has a lock.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use ntux_platform::atomic::{Word32, Word64};
@@ -99,12 +100,17 @@ pub struct Record {
     kind: Word32,
     /// The generation of the process that made the object.
     maker: Word32,
-    /// Not 0: the table of names has it.
-    named: Word32,
+    /// How long its name is, and [`GLOBAL`].
+    name_length: Word32,
+    link: Word32,
+    /// Not 0: the table of names has it, and these are the units of its name while there are handles. Read from outside only.
+    name: Word64,
     /// A handle, of this record or of another one: [`crate::handle`].
     pub entry: Word64,
-    link: Word32,
 }
+
+/// The name is one of all sessions.
+const GLOBAL: u32 = 1 << 31;
 
 // SAFETY: words, for which zeros are valid.
 unsafe impl Slot for Record {
@@ -113,7 +119,33 @@ unsafe impl Slot for Record {
     }
 }
 
-static POOL: Pool<Record, SLOTS> = Pool::new();
+/// All records, in a form that can be read from outside: `ntux why --memory` finds it by its first bytes, among the data of the program
+/// or library (`crates/cli/src/arenas/handles.rs`), and only reads it.
+#[repr(C)]
+struct Shown {
+    magic: [u8; 16],
+    /// The size of a record, and where in it are its state, object, payload, kind, and the length and place of its name; where in a
+    /// thread its number is.
+    layout: [u32; 8],
+    pool: Pool<Record, SLOTS>,
+}
+
+#[used]
+static SHOWN: Shown = Shown {
+    magic: *b"ntux-win records",
+    layout: [
+        size_of::<Record>() as u32,
+        offset_of!(Record, state) as u32,
+        offset_of!(Record, object) as u32,
+        offset_of!(Record, payload) as u32,
+        offset_of!(Record, kind) as u32,
+        offset_of!(Record, name_length) as u32,
+        offset_of!(Record, name) as u32,
+        Thread::NUMBER_AT as u32,
+    ],
+    pool: Pool::new(),
+};
+static POOL: &Pool<Record, SLOTS> = &SHOWN.pool;
 
 /// The slot with this number, if it was ever taken.
 #[inline]
@@ -201,7 +233,7 @@ pub fn create(kind: Kind, object: Object, payload: Payload, first: First) -> Res
     record.payload.store(payload.keep());
     record.kind.store(kind as u32);
     record.maker.store(liveness::generation());
-    record.named.store(0);
+    record.name.store(0);
     let state = record.state.load();
     let counts = match first {
         First::Handle => HANDLE,
@@ -263,7 +295,7 @@ impl Target {
     /// Ends a handle, which is in no table any more. The last one ends the name, and closes a port.
     pub fn drop_handle(self) {
         let Some(record) = self.record() else { return };
-        let named = record.named.load() != 0;
+        let named = record.name.load() != 0;
         // Kept until it is closed, while others use it.
         let kept = record.is_a(Kind::Port) && self.hold();
         let left = self.step_of(record, |handles, _| (handles > 0).then_some(HANDLE.wrapping_neg()));
@@ -280,10 +312,11 @@ impl Target {
         self.end_if_last(record, left);
     }
 
-    /// The table of names has it from now on.
-    pub fn set_named(self) {
+    /// The table of names has it from now on, with the name in these units.
+    pub fn set_named(self, is_global: bool, units: &[u16]) {
         if let Some(record) = self.record() {
-            record.named.store(1);
+            record.name_length.store(units.len() as u32 | if is_global { GLOBAL } else { 0 });
+            record.name.store(units.as_ptr().expose_provenance() as u64);
         }
     }
 

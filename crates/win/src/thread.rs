@@ -28,6 +28,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::mem::offset_of;
 
 use ntux::Deadline;
 use ntux_platform::atomic::{Word32, Word64};
@@ -65,6 +66,9 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// Where its number is, for who reads it from outside.
+    pub const NUMBER_AT: usize = offset_of!(Thread, id);
+
     /// One that will begin, when it was resumed this often.
     pub fn unbegun(suspended: u32) -> Thread {
         Thread {

@@ -12,15 +12,11 @@ use std::str::FromStr;
 use std::time::SystemTime;
 
 use ntux_platform::command::others::open_regular;
-use ntux_platform::interposition::proc::Entry;
 use ntux_sync::inspect::View;
 use ntux_sync::{Error, Object};
 
-use super::tables::{Table, shared_memory};
+use super::tables::{ARENA, Mapping, Table, mapped_arenas, shared_memory};
 use super::{copy, proc};
-
-/// What the kernel calls an arena: it has no name in any directory.
-const ARENA: &str = "/memfd:ntsync";
 
 /// What to inspect.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -278,7 +274,7 @@ impl Found {
                 self.note(metadata.ino(), open(&path), &mut others);
             }
         }
-        for mapping in mappings(pid) {
+        for mapping in mapped_arenas(pid) {
             if seen.insert(mapping.inode) {
                 self.note_mapping(pid, &mapping, &mut others);
             }
@@ -299,7 +295,7 @@ impl Found {
     }
 
     fn note_mapping(&mut self, pid: u32, mapping: &Mapping, others: &mut Others) {
-        match mapping.open() {
+        match open_mapping(mapping) {
             Err(Refusal::Unreadable(_, error)) if error.kind() == ErrorKind::PermissionDenied => {
                 self.notes.push(format!(
                     "process {pid} has mapped arena {} without a descriptor for it: to inspect it, be root, or have \
@@ -334,34 +330,11 @@ impl Others {
     }
 }
 
-/// A mapping of a file.
-struct Mapping {
-    /// A link to the file.
-    path: PathBuf,
-    inode: u64,
-}
-
-impl Mapping {
-    /// The file, if it still is mapped there.
-    fn open(&self) -> Result<Opened, Refusal> {
-        let opened = open(&self.path)?;
-        match opened.view.file().inode == self.inode {
-            true => Ok(opened),
-            false => Err(Refusal::NotAnArena(self.path.clone())),
-        }
+/// The file of a mapping, if it still is mapped there.
+fn open_mapping(mapping: &Mapping) -> Result<Opened, Refusal> {
+    let opened = open(&mapping.path)?;
+    match opened.view.file().inode == mapping.inode {
+        true => Ok(opened),
+        false => Err(Refusal::NotAnArena(mapping.path.clone())),
     }
-}
-
-/// The mappings of arenas.
-fn mappings(pid: u32) -> Vec<Mapping> {
-    let entry = Entry::of(pid);
-    let text = proc::text(entry.path(format_args!("maps")).to_path()).unwrap_or_default();
-    let mapping = |line: &str| {
-        let mut fields = line.split_whitespace();
-        // The entry of a thread below its process's lacks this directory.
-        let path = PathBuf::from(format!("/proc/{}/map_files/{}", entry.thread(), fields.next()?));
-        let inode = fields.nth(3)?.parse().ok()?;
-        fields.next()?.starts_with(ARENA).then_some(Mapping { path, inode })
-    };
-    text.lines().filter_map(mapping).collect()
 }

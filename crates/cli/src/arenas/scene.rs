@@ -16,6 +16,9 @@ use serde::Serialize;
 use crate::printable::printable;
 
 use super::asleep::sleeps_on_its_word;
+use super::handles::{self, Win32Object};
+use super::memory::Memory;
+use super::proc;
 use super::processes::{Descriptor, PeerProcesses, Process, Thread, WINESERVER};
 use super::shown::{Shown, WindowsObject};
 
@@ -32,6 +35,8 @@ pub struct Scene {
     is_of_wine: bool,
     /// What that server shows of its objects, looked for when it is needed.
     shown: OnceCell<Option<Shown>>,
+    /// What native programs have behind their handles, if that was asked for.
+    handled: HashMap<Object, Win32Object>,
 }
 
 /// What /proc says of the processes that share an arena.
@@ -191,6 +196,7 @@ impl Scene {
             wakes: HashMap::new(),
             is_of_wine: false,
             shown: OnceCell::new(),
+            handled: HashMap::new(),
         };
         scene.know(names);
         Ok(scene)
@@ -234,6 +240,51 @@ impl Scene {
         let shown = self.shown.get_or_init(|| Shown::of(server()?.pid)).as_ref()?.object(object)?;
         let program = self.processes().find(|process| process.pid == shown.pid).map(|process| process.name.clone());
         Some(WindowsObject { program, ..shown })
+    }
+
+    /// Also reads what native programs have behind their handles, from their memory. Returns the processes that may not be traced.
+    pub fn read_handles(&mut self) -> Vec<u32> {
+        if self.is_of_wine {
+            return Vec::new();
+        }
+        let mut pids: Vec<u32> = self.processes().map(|process| process.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        let mut unread = Vec::new();
+        for pid in pids {
+            match Memory::of(pid) {
+                Some(memory) => self.learn_handles(pid, handles::objects(&memory, pid)),
+                None if proc::is_there(&format!("/proc/{pid}")) => unread.push(pid),
+                None => {}
+            }
+        }
+        unread
+    }
+
+    /// What the creator of an object says of it counts: a child has copies of what its parent knew.
+    fn learn_handles(&mut self, pid: u32, objects: Vec<(Object, Win32Object)>) {
+        for (object, told) in objects {
+            let is_creator = self.creator(object).is_some_and(|creator| creator.pid == pid);
+            if is_creator || !self.handled.contains_key(&object) {
+                self.handled.insert(object, told);
+            }
+        }
+    }
+
+    /// What a native program has behind its handles of this object. None: unknown, or that was not asked for.
+    pub fn win32_object(&self, object: Object) -> Option<&Win32Object> {
+        self.handled.get(&object)
+    }
+
+    /// What that is, for people, if it says more than the kind of the object.
+    pub fn win32_text(&self, told: &Win32Object) -> Option<String> {
+        match (told.kind, told.thread) {
+            ("event" | "mutex" | "semaphore" | "timer", _) => None,
+            ("thread", Some(thread)) => Some(format!("the end of thread {}", self.thread_here(told.pid, thread))),
+            ("thread", None) => Some(format!("the end of a thread of process {}", told.pid)),
+            ("process", _) => Some("the end of a process".to_owned()),
+            (kind, _) => Some(kind.to_owned()),
+        }
     }
 
     pub fn owners(&self) -> Owners {

@@ -18,6 +18,8 @@ use ntux_platform::interposition::proc::Entry;
 use ntux_sync::Object;
 use serde::Serialize;
 
+use crate::printable::printable;
+
 const FILE: &str = "/memfd:ntux-names";
 const MAGIC: &[u8; 8] = b"ntuxnam1";
 const HEADER: u64 = 64;
@@ -47,6 +49,23 @@ pub struct WindowsObject {
     pub process: u32,
     /// The name of the process. None: it is not there any more.
     pub program: Option<String>,
+}
+
+/// Types whose objects are what their names in ntux say.
+const PLAIN: [&str; 3] = ["Mutant", "Semaphore", "Event"];
+
+impl WindowsObject {
+    /// Such as `\BaseNamedObjects\journal, handle 0x54 in process 0020 game.exe`.
+    pub fn text(&self) -> String {
+        let kind = match self.is {
+            Some(number) => Some(format!("{} {number:04x}", printable(&self.kind).to_lowercase())),
+            None => Some(printable(&self.kind).to_lowercase()).filter(|_| !PLAIN.contains(&self.kind.as_str())),
+        };
+        let program = self.program.as_deref().map_or(String::new(), |program| format!(" {}", printable(program)));
+        let handle = format!("handle {:#x} in process {:04x}{program}", self.handle, self.process);
+        let name = self.name.as_deref().map(printable);
+        [kind, name, Some(handle)].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl Shown {

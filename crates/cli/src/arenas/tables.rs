@@ -18,6 +18,8 @@ use super::proc::{self, is_there};
 
 /// What the kernel calls a file that has no name in any directory.
 const ANONYMOUS: &str = "/memfd:";
+/// What it calls an arena.
+pub const ARENA: &str = "/memfd:ntsync";
 
 /// A table of descriptors.
 #[derive(Clone, Copy)]
@@ -108,4 +110,25 @@ pub fn shared_memory(process: u32) -> io::Result<Vec<PathBuf>> {
     each_descriptor(process, |table, fd| paths.push(table.file(fd)))?;
     paths.retain(|path| is_shared_memory(path));
     Ok(paths)
+}
+
+/// A mapping of a file.
+pub struct Mapping {
+    /// A link to the file.
+    pub path: PathBuf,
+    pub inode: u64,
+}
+
+/// The mappings of arenas.
+pub fn mapped_arenas(pid: u32) -> Vec<Mapping> {
+    let entry = Entry::of(pid);
+    let text = proc::text(entry.path(format_args!("maps")).to_path()).unwrap_or_default();
+    let mapping = |line: &str| {
+        let mut fields = line.split_whitespace();
+        // The entry of a thread below its process's lacks this directory.
+        let path = PathBuf::from(format!("/proc/{}/map_files/{}", entry.thread(), fields.next()?));
+        let inode = fields.nth(3)?.parse().ok()?;
+        fields.next()?.starts_with(ARENA).then_some(Mapping { path, inode })
+    };
+    text.lines().filter_map(mapping).collect()
 }

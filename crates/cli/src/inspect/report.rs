@@ -10,8 +10,10 @@ use ntux_sync::inspect::{
 use serde::{Serialize, Serializer};
 
 use crate::arenas::examine::Examined;
+use crate::arenas::handles::Win32Object;
 use crate::arenas::processes::Descriptor;
 use crate::arenas::scene::{Creator, Doer, Owners, Person, Scene};
+use crate::arenas::shown::WindowsObject;
 use crate::arenas::signaled::When;
 use crate::arenas::state::{State, Wait};
 use crate::arenas::words::{self, Word};
@@ -65,6 +67,13 @@ pub struct Item {
     pub slot: u32,
     /// Its name, if it has one; what is no UTF-8 is U+FFFD.
     pub name: Option<String>,
+    /// How Windows has it. None: unknown; only the server of a patched Wine says so.
+    pub windows: Option<WindowsObject>,
+    /// How a native program has it behind its handles. None: unknown, or its memory was not asked for.
+    pub win32: Option<Win32Object>,
+    /// The same for people, if it says more than the kind.
+    #[serde(skip)]
+    pub win32_text: Option<String>,
     #[serde(serialize_with = "words::word")]
     pub life: Life,
     #[serde(flatten)]
@@ -267,6 +276,9 @@ impl Seen<'_> {
             object: object.object.0,
             slot: object.object.index(),
             name: object.name.clone(),
+            windows: self.scene.windows_object(object.object),
+            win32: self.scene.win32_object(object.object).cloned(),
+            win32_text: self.scene.win32_object(object.object).and_then(|told| self.scene.win32_text(told)),
             life: object.life,
             state: State::of(&object.value),
             claim: self.half(object.claim),

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use super::report::{Arena, Half, Item, Peer, Report, Thread};
 use crate::arenas::find::Target;
 use crate::arenas::scene::{Creator, Owners, Person, long, times};
+use crate::arenas::shown::WindowsObject;
 use crate::arenas::state::{State, Wait};
 use crate::arenas::words::Word;
 use crate::page::paragraph;
@@ -148,9 +149,12 @@ fn state_text(state: State, written: Owners) -> String {
 
 fn remarks(item: &Item) -> String {
     let mut remarks = Vec::new();
-    if let Some(name) = &item.name {
+    let own = item.win32.as_ref().and_then(|told| told.name.as_ref());
+    if let Some(name) = item.name.as_ref().or(own) {
         remarks.push(format!("named {}", printable(name)));
     }
+    remarks.extend(item.windows.as_ref().map(WindowsObject::text));
+    remarks.extend(item.win32_text.clone());
     match &item.claim {
         None => {}
         Some(Half::Wait { waiter, pid, thread }) => {

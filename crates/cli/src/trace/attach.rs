@@ -12,13 +12,16 @@ use ntux_platform::clock;
 use ntux_platform::command::others::open_regular;
 use ntux_platform::memory::{self, Caller};
 use ntux_sync::Error;
-use ntux_sync::inspect::{View, WaitState, WaiterView};
+use ntux_sync::inspect::{Snapshot, View, WaitState, WaiterView};
 use ntux_sync::trace::{Event, Tracer};
 
 use super::names::Objects;
-use super::waits::Seen;
+use super::waits::{NO_OBJECT, Seen};
+use crate::arenas::handles;
+use crate::arenas::memory::Memory;
 use crate::arenas::proc;
-use crate::arenas::tables::{is_shared_memory, shared_memory};
+use crate::arenas::processes::PeerProcesses;
+use crate::arenas::tables::{is_shared_memory, mapped_arenas, shared_memory};
 
 /// How long threads continue to report after the tracer was killed. They fall silent, too, if it gets no processor for as long; a program
 /// that hands its arena over asks for as long.
@@ -37,13 +40,15 @@ pub struct Traced {
     view: View,
     pub objects: Objects,
     named: Option<Instant>,
+    /// Whose memory is read for what they have behind their handles, if that was asked for.
+    programs: Option<PeerProcesses>,
 }
 
 impl Traced {
     /// Opens the arena behind a descriptor that can be read. None: it is no arena. Only an arena is opened to write: other memory is not
     /// ours to write to, and a program that is executed from it would be refused meanwhile.
-    fn open(file: BorrowedFd<'_>, from_start: bool) -> Result<Option<Traced>, String> {
-        let attach = if from_start { Tracer::attach_to_the_past } else { Tracer::attach };
+    fn open(file: BorrowedFd<'_>, asked: Asked) -> Result<Option<Traced>, String> {
+        let attach = if asked.from_start { Tracer::attach_to_the_past } else { Tracer::attach };
         let view = match View::open(file) {
             Ok(view) => view,
             Err(Error::NotAnArena) => return Ok(None),
@@ -52,7 +57,8 @@ impl Traced {
         let writable = memory::reopen(file, view.file(), Caller::AnyThread).map_err(|error| error.to_string())?;
         let tracer = attach(writable.as_fd()).map_err(|error| error.to_string())?;
         let inode = view.file().inode;
-        Ok(Some(Traced { inode, tracer, view, objects: Objects::default(), named: None }))
+        let programs = asked.memory.then(PeerProcesses::default);
+        Ok(Some(Traced { inode, tracer, view, objects: Objects::default(), named: None, programs }))
     }
 
     /// Makes threads continue to report.
@@ -102,20 +108,45 @@ impl Traced {
 
     /// Learns what an object is, unless that was tried just now.
     pub fn learn(&mut self, slot: u32) {
-        if self.objects.is_known(slot) || self.named.is_some_and(|before| before.elapsed() < NAME_EVERY) {
+        if slot == NO_OBJECT
+            || self.objects.is_looked_up(slot)
+            || self.named.is_some_and(|before| before.elapsed() < NAME_EVERY)
+        {
             return;
         }
         if let Ok(snapshot) = self.view.snapshot() {
             self.objects.learn(&snapshot);
+            self.learn_handles(&snapshot);
+            self.objects.give_up(slot);
         }
         self.named = Some(Instant::now());
     }
+
+    fn learn_handles(&mut self, snapshot: &Snapshot) {
+        let Some(programs) = &mut self.programs else { return };
+        let mut pids: Vec<u32> = programs.of(&snapshot.peers).values().map(|process| process.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        for pid in pids {
+            let told = Memory::of(pid).map(|memory| handles::objects(&memory, pid)).unwrap_or_default();
+            told.iter().for_each(|(object, told)| self.objects.learn_handle(object.index(), told));
+        }
+    }
+}
+
+/// What is wanted of arenas.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    /// What was reported before this process attached counts, too.
+    pub from_start: bool,
+    /// The memory of native programs is read for what they have behind their handles.
+    pub memory: bool,
 }
 
 /// All arenas of a process and of its children.
 pub struct Arenas {
     process: u32,
-    from_start: bool,
+    asked: Asked,
     pub traced: Vec<Traced>,
     /// What was looked into, arena or not.
     inodes: BTreeSet<u64>,
@@ -125,9 +156,8 @@ pub struct Arenas {
 }
 
 impl Arenas {
-    /// `from_start`: what was reported before this process attached counts, too.
-    pub fn of(process: u32, from_start: bool) -> Arenas {
-        Arenas { process, from_start, traced: Vec::new(), inodes: BTreeSet::new(), looked: None, trouble: None }
+    pub fn of(process: u32, asked: Asked) -> Arenas {
+        Arenas { process, asked, traced: Vec::new(), inodes: BTreeSet::new(), looked: None, trouble: None }
     }
 
     /// Looks for new arenas, if it is time to. Before there is one, in the program itself always, and first: it may soon have ended.
@@ -144,6 +174,11 @@ impl Arenas {
 
     fn look_at(&mut self, process: u32) {
         shared_memory(process).unwrap_or_default().iter().for_each(|path| self.meet(path));
+        for mapping in mapped_arenas(process) {
+            if !self.inodes.contains(&mapping.inode) {
+                self.meet(&mapping.path);
+            }
+        }
     }
 
     /// Takes an arena that a process has handed over, unless it is one already, or none.
@@ -164,7 +199,7 @@ impl Arenas {
             return;
         }
         let opened = open_regular(path).map_err(|error| error.to_string());
-        match opened.and_then(|file| file.map_or(Ok(None), |file| Traced::open(file.as_fd(), self.from_start))) {
+        match opened.and_then(|file| file.map_or(Ok(None), |file| Traced::open(file.as_fd(), self.asked))) {
             Ok(traced) => self.traced.extend(traced),
             Err(error) => self.trouble = Some(error),
         }

@@ -3,10 +3,13 @@
 
 use std::collections::HashMap;
 
+use super::waits::NO_OBJECT;
+use crate::arenas::handles::Win32Object;
 use crate::arenas::{proc, processes};
 use crate::printable::printable;
 use ntux_sync::inspect::Snapshot;
 use ntux_sync::trace::Operation;
+use ntux_sync::{Kind, Object};
 
 /// A thread, as /proc has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,30 +59,73 @@ impl Threads {
     }
 }
 
-/// Kinds of the objects of one arena, by slot.
+/// The objects of one arena, by slot.
 #[derive(Default)]
-pub struct Objects(HashMap<u32, &'static str>);
+pub struct Objects(HashMap<u32, Known>);
+
+/// What is known of an object.
+#[derive(Default)]
+struct Known {
+    kind: Option<&'static str>,
+    /// None: it was in no snapshot.
+    object: Option<Object>,
+    /// Its name, or what else it is known by, as when it was looked for.
+    name: Option<String>,
+    /// It was looked for in a snapshot.
+    is_looked_up: bool,
+}
 
 impl Objects {
-    /// Learns the kinds of all objects that a snapshot shows.
+    /// Learns the kinds and names of all objects that a snapshot shows.
     pub fn learn(&mut self, snapshot: &Snapshot) {
         for object in &snapshot.objects {
-            self.0.extend(object.value.kind().map(|kind| (object.object.index(), kind.word())));
+            let known = self.0.entry(object.object.index()).or_default();
+            let is_same = known.object == Some(object.object);
+            let earlier = known.name.take().filter(|_| is_same);
+            *known = Known {
+                kind: object.value.kind().map(Kind::word),
+                object: Some(object.object),
+                name: object.name.as_deref().map(printable).or(earlier),
+                is_looked_up: true,
+            };
         }
+    }
+
+    /// Learns what a native program has behind its handles, of objects that the last snapshot showed.
+    pub fn learn_handle(&mut self, slot: u32, told: &Win32Object) {
+        let Some(known) = self.0.get_mut(&slot).filter(|known| known.name.is_none()) else { return };
+        let end = || Some(format!("end of thread {}", told.thread?));
+        known.name = told.name.as_deref().map(printable).or_else(end);
     }
 
     /// Learns from what was done to an object.
     pub fn learn_from(&mut self, slot: u32, operation: Operation) {
-        self.0.insert(slot, operation.kind_word());
+        let known = self.0.entry(slot).or_default();
+        let kind = Some(operation.kind_word());
+        if known.kind != kind {
+            *known = Known { kind, ..Known::default() };
+        }
     }
 
-    pub fn is_known(&self, slot: u32) -> bool {
-        self.0.contains_key(&slot)
+    /// It was looked for.
+    pub fn is_looked_up(&self, slot: u32) -> bool {
+        self.0.get(&slot).is_some_and(|known| known.is_looked_up)
     }
 
-    /// "mutex 5"
+    /// It is not there any more, so it need not be looked for again.
+    pub fn give_up(&mut self, slot: u32) {
+        self.0.entry(slot).or_default().is_looked_up = true;
+    }
+
+    /// "mutex 5 journal"
     pub fn name(&self, slot: u32) -> String {
-        format!("{} {slot}", self.0.get(&slot).unwrap_or(&"object"))
+        if slot == NO_OBJECT {
+            return "no object".to_owned();
+        }
+        let known = self.0.get(&slot);
+        let kind = known.and_then(|known| known.kind).unwrap_or("object");
+        let name = known.and_then(|known| known.name.as_ref()).map_or(String::new(), |name| format!(" {name}"));
+        format!("{kind} {slot}{name}")
     }
 }
 
@@ -114,8 +160,26 @@ mod tests {
     #[test]
     fn an_object_has_the_name_of_its_kind() {
         let mut objects = Objects::default();
-        assert_eq!(objects.name(3), "object 3");
+        assert_eq!((objects.name(3), objects.name(NO_OBJECT)), ("object 3".to_owned(), "no object".to_owned()));
         objects.learn_from(3, Operation::Unlock);
-        assert_eq!((objects.name(3), objects.is_known(4)), ("mutex 3".to_owned(), false));
+        assert_eq!((objects.name(3), objects.is_looked_up(3)), ("mutex 3".to_owned(), false));
+    }
+
+    #[test]
+    fn a_name_ends_with_the_kind_of_its_object() {
+        let mut objects = Objects::default();
+        let told =
+            |name: Option<&str>, thread| Win32Object { pid: 1, kind: "thread", name: name.map(str::to_owned), thread };
+        objects.learn_handle(3, &told(Some("Local\\early"), None));
+        objects.give_up(3);
+        objects.learn_from(3, Operation::Set);
+        assert_eq!((objects.name(3), objects.is_looked_up(3)), ("event 3".to_owned(), false));
+        objects.give_up(3);
+        objects.learn_handle(3, &told(None, Some(7)));
+        objects.learn_handle(3, &told(Some("Local\\late"), None));
+        objects.learn_from(3, Operation::Set);
+        assert_eq!((objects.name(3), objects.is_looked_up(3)), ("event 3 end of thread 7".to_owned(), true));
+        objects.learn_from(3, Operation::Unlock);
+        assert_eq!(objects.name(3), "mutex 3");
     }
 }

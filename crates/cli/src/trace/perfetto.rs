@@ -45,8 +45,8 @@ impl<W: Write> Perfetto<W> {
     pub fn wait(&mut self, wait: &Wait, objects: &Objects, pid: impl Fn(u32) -> u32) {
         let name = match (wait.end, wait.count) {
             (End::Object(given), _) => objects.name(given),
-            (_, 1) => objects.name(wait.object),
-            (_, count) => format!("{} and {} more", objects.name(wait.object), count.saturating_sub(1)),
+            (_, 0 | 1) => objects.name(wait.object),
+            (_, count) => format!("{} and {} more", objects.name(wait.object), count - 1),
         };
         let end = match wait.end {
             End::Object(_) => "satisfied",

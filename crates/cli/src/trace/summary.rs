@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::attach::LEASE;
-use super::waits::{End, Signal, Wait};
+use super::waits::{End, NO_OBJECT, Signal, Wait};
 use crate::counted::counted;
 
 /// Rows of each table.
@@ -175,7 +175,8 @@ pub struct Object {
     pub name: String,
     /// Counted from 0, in the order in which they were found.
     pub arena: usize,
-    pub slot: u32,
+    /// None: the waits were for no object.
+    pub slot: Option<u32>,
     #[serde(flatten)]
     pub waited: Waited,
     pub mean_ns: u64,
@@ -203,6 +204,7 @@ impl Object {
         let mean_ns = waited.total_ns / (waited.waits - waited.end_lost).max(1);
         let average_queue = waited.total_ns as f64 / elapsed_ns.max(1) as f64;
         let longest_queue = longest_queue(&waited.turns);
+        let slot = Some(slot).filter(|&slot| slot != NO_OBJECT);
         Object { name, arena, slot, waited: waited.clone(), mean_ns, average_queue, longest_queue }
     }
 
@@ -212,7 +214,7 @@ impl Object {
             (self.waited.in_vain, "in vain"),
             (self.waited.still_waiting, "still wait"),
         ];
-        let convoy = (self.average_queue >= CONVOY).then(|| "a convoy".to_owned());
+        let convoy = (self.slot.is_some() && self.average_queue >= CONVOY).then(|| "a convoy".to_owned());
         let herd = (self.waited.largest_herd >= HERD).then(|| format!("{} woken at once", self.waited.largest_herd));
         let counted =
             counted.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));

@@ -9,7 +9,7 @@ use ntux_sync::trace::{Event, Operation, What};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wait {
     pub thread: u32,
-    /// The slot of its first object.
+    /// The slot of its first object, or [`NO_OBJECT`].
     pub object: u32,
     /// How many objects it was for.
     pub count: u32,
@@ -36,6 +36,9 @@ pub enum End {
     /// It has ended, nobody knows when or how: that event was lost.
     Unknown,
 }
+
+/// In place of an object's slot: the wait is for none, as that of `Sleep` or for an alert alone.
+pub const NO_OBJECT: u32 = u32::MAX;
 
 /// The step that satisfied a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,7 +109,7 @@ impl Waits {
             What::Sleeps { object, count } => {
                 let wait = Wait {
                     thread,
-                    object,
+                    object: if count == 0 { NO_OBJECT } else { object },
                     count,
                     from_ns: time_ns,
                     to_ns: time_ns,

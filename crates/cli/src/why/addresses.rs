@@ -10,7 +10,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::memory::{Awaited, Block, Memory};
+use super::awaited::{Awaited, Block};
+use crate::arenas::memory::{Memory, unreadable};
 use crate::arenas::proc::SystemCall;
 use crate::arenas::processes::Process;
 use crate::arenas::scene::{Owners, Scene};
@@ -138,11 +139,6 @@ impl Holder {
     }
 }
 
-/// What is noted of a process whose memory was asked for.
-pub fn unreadable(pid: u32) -> String {
-    format!("the memory of {pid} cannot be read: it may not be traced")
-}
-
 fn place(address: u64, module: Option<&str>) -> String {
     let module = module.map_or(String::new(), |module| format!(" of {}", printable(module)));
     format!("{address:#x}{module}")
@@ -167,7 +163,7 @@ fn sleepers(process: &Process) -> Vec<Sleeper> {
 
 /// The threads of a process that sleep, with what they sleep for if its memory is read.
 fn of_process(scene: &Scene, process: &Process, sleepers: &[Sleeper], memory: Option<&Memory>) -> Vec<AddressWait> {
-    let blocks = memory.map(Memory::blocks).unwrap_or_default();
+    let blocks = memory.map(Block::all).unwrap_or_default();
     let mut known = windows_threads(scene, process.pid);
     let of_sleepers: Vec<Option<&Block>> = sleepers.iter().map(|sleeper| block_of(sleeper.futex, &blocks)).collect();
     for (sleeper, block) in sleepers.iter().zip(&of_sleepers) {
@@ -180,7 +176,7 @@ fn of_process(scene: &Scene, process: &Process, sleepers: &[Sleeper], memory: Op
     };
     let subject = |block: Option<&Block>| {
         let (Some(memory), Some(block)) = (memory, block) else { return Subject::Unknown };
-        match memory.awaited(block) {
+        match Awaited::by(memory, block) {
             None => Subject::Unknown,
             Some(Awaited::Section { address, owner, recursion }) => {
                 Subject::CriticalSection { address, module: memory.module(address), recursion, owner: holder(owner) }

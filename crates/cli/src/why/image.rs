@@ -2,8 +2,9 @@
 //! The programs and libraries that a 64-bit Windows process has loaded, as they lie in its memory: their names, tables of functions, and what
 //! they export. All of it is read from the process, may be rubbish, and is bounded.
 
-use super::memory::{Block, Memory, half_in};
+use super::awaited::Block;
 use super::unwind::Function;
+use crate::arenas::memory::{Memory, half_in};
 
 /// Programs and libraries of a process, letters of a name, and functions that are looked at.
 const IMAGES: usize = 1024;

@@ -5,6 +5,7 @@ use ntux_sync::{Kind, Object};
 use serde::Serialize;
 
 use super::addresses::AddressWait;
+use crate::arenas::handles::Win32Object;
 use crate::arenas::processes::{Descriptor, Process};
 use crate::arenas::scene::{Creator, Doer, Owners, Scene};
 use crate::arenas::shown::WindowsObject;
@@ -38,6 +39,11 @@ pub struct Thing {
     pub descriptors: Vec<Descriptor>,
     /// How Windows has it. None: unknown; only the server of a patched Wine says so.
     pub windows: Option<WindowsObject>,
+    /// How a native program has it behind its handles. None: unknown, or its memory was not asked for.
+    pub win32: Option<Win32Object>,
+    /// The same for people, if it says more than the kind.
+    #[serde(skip)]
+    pub win32_text: Option<String>,
     /// None: unknown.
     pub creator: Option<Creator>,
     /// It was made by Wine's server, as all are: then those for whom, as far as that is known.
@@ -126,6 +132,8 @@ impl Thing {
             name: scene.snapshot.seen(object).and_then(|seen| seen.name.clone()),
             descriptors,
             windows: scene.windows_object(object),
+            win32: scene.win32_object(object).cloned(),
+            win32_text: scene.win32_object(object).and_then(|told| scene.win32_text(told)),
             creator,
             users,
         }
@@ -142,26 +150,13 @@ impl Thing {
             names.push("...".to_owned());
         }
         let descriptors = Some(names.join(" ")).filter(|names| !names.is_empty());
-        let known: Vec<String> = self.windows.as_ref().map(windows_text).into_iter().chain(descriptors).collect();
+        let windows = self.windows.as_ref().map(WindowsObject::text);
+        let known: Vec<String> = [windows, self.win32_text.clone(), descriptors].into_iter().flatten().collect();
         let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
-        let name = self.name.as_ref().map_or(String::new(), |name| format!(" {}", printable(name)));
+        let own = self.win32.as_ref().and_then(|told| told.name.as_ref());
+        let name = self.name.as_ref().or(own).map_or(String::new(), |name| format!(" {}", printable(name)));
         format!("{} #{}{name}{known}", self.kind, self.slot)
     }
-}
-
-/// Types whose objects are what their names in ntux say.
-const PLAIN: [&str; 3] = ["Mutant", "Semaphore", "Event"];
-
-/// Such as `\BaseNamedObjects\journal, handle 0x54 in process 0020 game.exe`.
-fn windows_text(object: &WindowsObject) -> String {
-    let kind = match object.is {
-        Some(number) => Some(format!("{} {number:04x}", printable(&object.kind).to_lowercase())),
-        None => Some(printable(&object.kind).to_lowercase()).filter(|_| !PLAIN.contains(&object.kind.as_str())),
-    };
-    let program = object.program.as_deref().map_or(String::new(), |program| format!(" {}", printable(program)));
-    let handle = format!("handle {:#x} in process {:04x}{program}", object.handle, object.process);
-    let name = object.name.as_deref().map(printable);
-    [kind, name, Some(handle)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The processes that have a descriptor of an object, but for the server.

@@ -16,8 +16,8 @@
 
 use ntux_sync::inspect::why::Fate;
 
-use super::addresses::{AddressWait, FUTEX, Holder, Subject, unreadable};
-use super::memory::{Memory, half_in, word_in};
+use super::addresses::{AddressWait, FUTEX, Holder, Subject};
+use crate::arenas::memory::{Memory, half_in, unreadable, word_in};
 use crate::arenas::proc::{self, SystemCall};
 use crate::arenas::processes::{Process, Thread};
 use crate::arenas::scene::Scene;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Where threads of 64-bit Windows programs wait: their stacks, read from memory like everything here ([`super::memory`]).
+//! Where threads of 64-bit Windows programs wait: their stacks, read from memory like everything here ([`crate::arenas::memory`]).
 //!
 //! A thread that waits is in a system call of Wine's: the call has put the registers of the Windows program into a frame on a stack of its own, where
 //! the kernel shows the thread to sleep. From there the program's own codes lead from caller to caller ([`super::unwind`]).
@@ -12,10 +12,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
+use super::awaited::Block;
 use super::image::Image;
-use super::memory::{Block, Memory, word_in};
 use super::names::Party;
 use super::unwind::Registers;
+use crate::arenas::memory::{Memory, word_in};
 use crate::arenas::proc::SystemCall;
 use crate::printable::printable;
 
@@ -82,7 +83,7 @@ impl Program {
     /// Returns why not, if there are no stacks of this process.
     pub fn of(pid: u32) -> Result<Program, &'static str> {
         let memory = Memory::of(pid).ok_or("the process may not be traced")?;
-        let blocks = memory.blocks();
+        let blocks = Block::all(&memory);
         let first = blocks.first().ok_or("it is no 64-bit Windows program; a debugger knows (gdb -p PID)")?;
         let images = Image::all(&memory, first);
         Ok(Program { pid, memory, blocks, images })

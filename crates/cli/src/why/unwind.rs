@@ -6,7 +6,7 @@
 //!
 //! All of it may be rubbish: what cannot be read, or is no code, ends the walk.
 
-use super::memory::{Memory, half_in};
+use crate::arenas::memory::{Memory, half_in};
 
 /// The number of the stack pointer among the registers.
 const SP: usize = 4;

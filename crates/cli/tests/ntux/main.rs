@@ -13,6 +13,8 @@ mod first_thread;
 mod full;
 #[cfg(target_arch = "x86_64")]
 mod half_way;
+#[cfg(target_arch = "x86_64")]
+mod handles;
 mod help;
 mod inspect;
 #[cfg(target_arch = "x86_64")]

@@ -3,68 +3,19 @@
 //! So this is what ties the layout in `src/why/native.rs` to that of the library.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::products::built;
-use crate::stage::{Stage, complained, document, finish, said};
-use crate::why::{Actor, kinds, until, why};
+use crate::products::NativeProgram;
+use crate::why::{kinds, until};
 
-/// The Win32 face, as a library that a program is linked with.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| built(&["ntux-win"]).join("libntux_win.a"));
-
-/// A program of `c/sections.c`.
-struct Program {
-    stage: Stage,
-    actor: Actor,
-}
-
-impl Program {
-    fn new(scene: &str) -> Program {
-        let directory = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let stage = Stage::new();
-        let program = stage.path("sections");
-        let mut compiler = Command::new("cc");
-        compiler.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"]);
-        compiler.arg(directory.join("../win/include")).arg("-o").arg(&program);
-        compiler.arg(directory.join("tests/c/sections.c")).arg(&*LIBRARY).args(["-lpthread", "-ldl", "-lm"]);
-        let compiled = finish(&mut compiler);
-        assert!(compiled.status.success(), "{}", complained(&compiled));
-        let mut command = Command::new(program);
-        let mut actor = Actor(command.arg(scene).stdout(Stdio::piped()).spawn().expect("it starts"));
-        let mut line = String::new();
-        BufReader::new(actor.0.stdout.take().expect("piped")).read_line(&mut line).expect("it says when it has begun");
-        assert_eq!(line, "begun\n");
-        Program { stage, actor }
-    }
-
-    fn pid(&self) -> String {
-        self.actor.id().to_string()
-    }
-
-    /// How many threads sleep on a word.
-    fn sleepers(&self) -> usize {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.pid())).expect("it runs");
-        let call =
-            |task: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(task.ok()?.path().join("syscall")).ok();
-        let futex = format!("{} ", libc::SYS_futex);
-        tasks.filter_map(call).filter(|call| call.starts_with(&futex)).count()
-    }
-
-    fn told(&self, options: &[&str]) -> Value {
-        let output = why(&self.stage, &[&[&*self.pid(), "--json"], options].concat());
-        assert_eq!(complained(&output), "");
-        document("why", &output)["arenas"][0].clone()
-    }
-
-    fn text(&self) -> String {
-        let output = why(&self.stage, &[&self.pid(), "--memory"]);
-        said(&output).split_whitespace().collect::<Vec<_>>().join(" ")
-    }
+/// How many threads of a program sleep on a word.
+fn sleepers(program: &NativeProgram) -> usize {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", program.pid())).expect("it runs");
+    let call =
+        |task: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(task.ok()?.path().join("syscall")).ok();
+    let futex = format!("{} ", libc::SYS_futex);
+    tasks.filter_map(call).filter(|call| call.starts_with(&futex)).count()
 }
 
 /// Those who are said to wait for critical sections.
@@ -80,7 +31,7 @@ fn names<'a>(waits: &[&'a Value]) -> BTreeSet<&'a str> {
 
 #[test]
 fn a_native_deadlock_over_a_critical_section_and_a_mutex_is_one_cycle() {
-    let program = Program::new("deadlock");
+    let program = NativeProgram::new("sections", &["deadlock"]);
     until(|| kinds(&program.told(&["--memory"])) == ["deadlock"]);
     let seen = program.told(&[]);
     assert!(kinds(&seen).is_empty() && waiting(&seen).is_empty(), "its memory was not asked for: {seen:#}");
@@ -106,7 +57,7 @@ fn a_native_deadlock_over_a_critical_section_and_a_mutex_is_one_cycle() {
 
 #[test]
 fn who_waits_for_a_native_critical_section_is_told_its_owner_also_after_long() {
-    let program = Program::new("chain");
+    let program = NativeProgram::new("sections", &["chain"]);
     until(|| waiting(&program.told(&["--memory"])).len() == 2);
     let seen = program.told(&["--memory"]);
     assert!(kinds(&seen).is_empty(), "{seen:#}");
@@ -123,8 +74,8 @@ fn who_waits_for_a_native_critical_section_is_told_its_owner_also_after_long() {
 
 #[test]
 fn what_is_no_critical_section_is_not_called_one() {
-    let program = Program::new("rubbish");
-    until(|| program.sleepers() == 10);
+    let program = NativeProgram::new("sections", &["rubbish"]);
+    until(|| sleepers(&program) == 10);
     let seen = program.told(&["--memory"]);
     assert!(kinds(&seen).is_empty(), "{seen:#}");
     // That nothing is found of the others is not for another reason.

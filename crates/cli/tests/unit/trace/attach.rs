@@ -14,7 +14,7 @@ fn handed(file: impl Into<OwnedFd>) -> OwnedFd {
 
 #[test]
 fn what_is_handed_over_is_taken_once_if_it_is_an_arena() {
-    let mut arenas = Arenas::of(std::process::id(), true);
+    let mut arenas = Arenas::of(std::process::id(), Asked { from_start: true, memory: false });
     let arena = ntux_sync::Arena::create_file(ntux_sync::Capacity { objects: 16, waiters: 16 }).unwrap();
     let to_read_only = File::open(format!("/proc/self/fd/{}", arena.as_raw_fd())).unwrap();
     for _ in 0..2 {
@@ -34,7 +34,7 @@ fn what_is_handed_over_is_taken_once_if_it_is_an_arena() {
 #[test]
 fn threads_that_fell_silent_before_the_tracer_came_are_noticed() {
     let start = clock::monotonic_ns();
-    let mut arenas = Arenas::of(std::process::id(), true);
+    let mut arenas = Arenas::of(std::process::id(), Asked { from_start: true, memory: false });
     for lease_ns in [1, 60_000_000_000] {
         let file = ntux_sync::Arena::create_file(ntux_sync::Capacity { objects: 16, waiters: 16 }).unwrap();
         ntux_sync::Arena::map_for_descriptors(file.as_fd()).unwrap().trace_from_now(lease_ns).unwrap();
@@ -50,7 +50,7 @@ fn threads_that_fell_silent_before_the_tracer_came_are_noticed() {
 
 #[test]
 fn rubbish_that_is_handed_over_is_dropped() {
-    let mut arenas = Arenas::of(std::process::id(), true);
+    let mut arenas = Arenas::of(std::process::id(), Asked { from_start: true, memory: false });
     let memory = ntux_platform::memory::create(c"rubbish", 4096).unwrap();
     File::from(memory.try_clone().unwrap()).write_all(MAGIC).unwrap();
     let (reader, _writer) = std::io::pipe().unwrap();
@@ -75,7 +75,7 @@ fn what_is_no_arena_is_not_opened_to_write() {
     // SAFETY: calls with integers, on a descriptor of our own.
     let lease = |command, kind: libc::c_int| unsafe { libc::fcntl(leased.as_raw_fd(), command, kind) };
     assert_eq!(lease(libc::F_SETLEASE, libc::F_RDLCK), 0);
-    let mut arenas = Arenas::of(std::process::id(), true);
+    let mut arenas = Arenas::of(std::process::id(), Asked { from_start: true, memory: false });
     arenas.take(&leased.try_clone().unwrap().into());
     assert!(arenas.traced.is_empty() && arenas.inodes.contains(&leased.metadata().unwrap().ino()));
     assert_eq!(lease(libc::F_GETLEASE, 0), libc::F_RDLCK);

@@ -79,13 +79,31 @@ typedef DWORD(WINAPI *LPTHREAD_START_ROUTINE)(LPVOID argument);
 typedef VOID(CALLBACK *PAPCFUNC)(ULONG_PTR argument);
 typedef VOID(CALLBACK *PTIMERAPCROUTINE)(LPVOID argument, DWORD low, DWORD high);
 
+/* Their halves have two names, as in <winnt.h>. */
+
 typedef union _LARGE_INTEGER {
+    __extension__ struct {
+        DWORD LowPart;
+        LONG HighPart;
+    };
     struct {
         DWORD LowPart;
         LONG HighPart;
     } u;
     LONGLONG QuadPart;
 } LARGE_INTEGER, *PLARGE_INTEGER;
+
+typedef union _ULARGE_INTEGER {
+    __extension__ struct {
+        DWORD LowPart;
+        DWORD HighPart;
+    };
+    struct {
+        DWORD LowPart;
+        DWORD HighPart;
+    } u;
+    ULONGLONG QuadPart;
+} ULARGE_INTEGER, *PULARGE_INTEGER;
 
 typedef struct _FILETIME {
     DWORD dwLowDateTime;
