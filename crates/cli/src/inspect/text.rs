@@ -237,6 +237,7 @@ fn given_text(thread: &Thread) -> String {
 fn wait_text(wait: &Wait, thread: &Thread, written: Owners) -> String {
     let objects = list(wait.objects.iter().map(|&object| format!("#{}", Object(object).index())));
     let mut text = match (wait.objects.len(), wait.mode) {
+        (0, _) if wait.alert.is_none() => "no object".to_owned(),
         (0, _) => "nothing but its alert".to_owned(),
         (1, _) => objects,
         (_, Mode::Unknown) => format!("one or all of {objects}"),

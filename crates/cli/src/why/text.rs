@@ -115,6 +115,7 @@ fn render_chain(page: &mut String, chain: &Chain, depth: usize) {
     }
     let waits = chain.asleep_s.map_or("waits".to_owned(), |seconds| format!("has waited {}", long(seconds)));
     let condition = match (chain.condition, chain.mode, chain.waits_for.len()) {
+        (Condition::Waiting, Some(_), 0) => format!("{waits} for no object"),
         (Condition::Waiting, Some(_), 1) => format!("{waits} for"),
         (Condition::Waiting, Some(mode), count) => format!("{waits} for {} of {count}", mode.word()),
         (Condition::Stopped, Some(_), _) => format!("is stopped, and {waits} for"),
