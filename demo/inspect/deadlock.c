@@ -6,7 +6,8 @@
  *   locks     two SRW locks
  *   loader    the loader's lock and a mutex
  *   address   no deadlock: both wait for an address for which nobody wakes them
- *   apc       no deadlock: both wait for an event that nobody sets, or for an APC that nobody queues */
+ *   apc       no deadlock: both wait for an event that nobody sets, or for an APC that nobody queues
+ *   sleep     the same without an event: both sleep until an APC is queued */
 #define _WIN32_WINNT 0x0600
 #include <windows.h>
 #include <stdio.h>
@@ -52,6 +53,11 @@ static void wait_for_apc(void)
     WaitForSingleObjectEx(never_set, INFINITE, TRUE);
 }
 
+static void sleep_for_apc(void)
+{
+    SleepEx(INFINITE, TRUE);
+}
+
 static const struct scene { const char *name; void (*left)(void), (*right)(void); } scenes[] = {
     { "mutexes", take_accounts, take_journal },
     { "section", take_section, take_journal },
@@ -59,6 +65,7 @@ static const struct scene { const char *name; void (*left)(void), (*right)(void)
     { "loader", take_loader_lock, take_journal },
     { "address", take_nothing, wait_for_address },
     { "apc", take_nothing, wait_for_apc },
+    { "sleep", take_nothing, sleep_for_apc },
 }, *scene = scenes;
 
 static void lock_both(void (*first)(void), void (*second)(void))

@@ -3,14 +3,17 @@
 //!
 //! Under Wine all of these sleep in `NtWaitForAlertByThreadId`, a futex of the process. It is seen in what the kernel tells of the thread's
 //! system call: each Windows thread has such a futex of its own, in a table of four bytes each. What is waited for stands in the program's
-//! memory, which is read only on request ([`super::memory`]). A native program's waits for critical sections are found there, too,
+//! memory, which is read only on request ([`super::awaited`]). A native program's waits for critical sections are found there, too,
 //! and no others (`super::native`).
+//!
+//! What only Wine's server knows, such as an alertable sleep, is waited for in a read of 16 bytes, its answer.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::awaited::{Awaited, Block};
+use super::image::Image;
 use crate::arenas::memory::{Memory, unreadable};
 use crate::arenas::proc::SystemCall;
 use crate::arenas::processes::Process;
@@ -23,6 +26,13 @@ pub const FUTEX: u32 = 202;
 #[cfg(not(target_arch = "x86_64"))]
 pub const FUTEX: u32 = 98;
 const WAIT_PRIVATE: u64 = 128;
+/// `read`.
+#[cfg(target_arch = "x86_64")]
+const READ: u32 = 0;
+#[cfg(not(target_arch = "x86_64"))]
+const READ: u32 = 63;
+/// Bytes in which Wine's server tells a thread that its wait has ended (`struct wake_up_reply`). No other read of Wine has this length.
+const ANSWER: u64 = 16;
 /// The table begins with the thread of number 4, and a page of it is for so many numbers.
 const NUMBERS_OF_A_PAGE: u64 = 4096;
 
@@ -44,6 +54,8 @@ pub struct AddressWait {
 pub enum Subject {
     /// Memory was not read, or nothing in it agrees with itself.
     Unknown,
+    /// An answer of Wine's server.
+    Server,
     CriticalSection {
         address: u64,
         module: Option<String>,
@@ -107,6 +119,11 @@ impl Subject {
                  memory, and says which, if it is a 64-bit program"
                     .to_owned()
             }
+            Subject::Server => {
+                "Wine's server, which alone knows the object: an alertable sleep, a completion port, a file, a pipe or a \
+                 message"
+                    .to_owned()
+            }
             Subject::CriticalSection { address, module, recursion, owner } => {
                 let often = if *recursion == 1 { String::new() } else { format!(", {recursion} times") };
                 format!("critical section {}, which {} has{often}", place(*address, module.as_deref()), owner.text(pid))
@@ -144,19 +161,24 @@ fn place(address: u64, module: Option<&str>) -> String {
     format!("{address:#x}{module}")
 }
 
-/// A thread that sleeps until it is alerted.
+/// A thread that sleeps until it is alerted, or until the server answers.
 struct Sleeper {
     thread: u32,
     name: String,
-    futex: u64,
+    /// None: it waits for the server.
+    futex: Option<u64>,
 }
 
 fn sleepers(process: &Process) -> Vec<Sleeper> {
     let sleeper = |thread: &crate::arenas::processes::Thread| {
         let call = SystemCall::of(process.pid, thread.number)?;
         let [futex, operation, word, ..] = call.arguments;
-        let waits = (call.number, operation, word as u32) == (FUTEX, WAIT_PRIVATE, 0);
-        waits.then(|| Sleeper { thread: thread.number, name: thread.name.clone(), futex })
+        let futex = match call.number {
+            FUTEX if (operation, word as u32) == (WAIT_PRIVATE, 0) => Some(futex),
+            READ if word == ANSWER => None,
+            _ => return None,
+        };
+        Some(Sleeper { thread: thread.number, name: thread.name.clone(), futex })
     };
     process.threads().filter_map(sleeper).collect()
 }
@@ -165,7 +187,7 @@ fn sleepers(process: &Process) -> Vec<Sleeper> {
 fn of_process(scene: &Scene, process: &Process, sleepers: &[Sleeper], memory: Option<&Memory>) -> Vec<AddressWait> {
     let blocks = memory.map(Block::all).unwrap_or_default();
     let mut known = windows_threads(scene, process.pid);
-    let of_sleepers: Vec<Option<&Block>> = sleepers.iter().map(|sleeper| block_of(sleeper.futex, &blocks)).collect();
+    let of_sleepers: Vec<Option<&Block>> = sleepers.iter().map(|sleeper| block_of(sleeper.futex?, &blocks)).collect();
     for (sleeper, block) in sleepers.iter().zip(&of_sleepers) {
         known.extend(block.map(|block| (sleeper.thread, block.thread)));
     }
@@ -174,18 +196,26 @@ fn of_process(scene: &Scene, process: &Process, sleepers: &[Sleeper], memory: Op
         let name = thread.and_then(|number| process.threads().find(|thread| thread.number == number));
         Holder { windows_thread: Some(owner), thread, name: name.map(|thread| thread.name.clone()) }
     };
-    let subject = |block: Option<&Block>| {
+    let images = memory.zip(blocks.first()).map(|(memory, block)| Image::all(memory, block)).unwrap_or_default();
+    let module = |memory: &Memory, address: u64| {
+        let image = || Some(images.iter().find(|image| image.contains(address))?.name.clone());
+        memory.module(address).or_else(image)
+    };
+    let subject = |sleeper: &Sleeper, block: Option<&Block>| {
+        if sleeper.futex.is_none() {
+            return Subject::Server;
+        }
         let (Some(memory), Some(block)) = (memory, block) else { return Subject::Unknown };
         match Awaited::by(memory, block) {
             None => Subject::Unknown,
             Some(Awaited::Section { address, owner, recursion }) => {
-                Subject::CriticalSection { address, module: memory.module(address), recursion, owner: holder(owner) }
+                Subject::CriticalSection { address, module: module(memory, address), recursion, owner: holder(owner) }
             }
             Some(Awaited::SrwLock { address, owners, alone }) => {
-                Subject::SrwLock { address, module: memory.module(address), owners, alone }
+                Subject::SrwLock { address, module: module(memory, address), owners, alone }
             }
             Some(Awaited::Value { address, value }) => {
-                Subject::Value { address, module: memory.module(address), value }
+                Subject::Value { address, module: module(memory, address), value }
             }
         }
     };
@@ -194,9 +224,25 @@ fn of_process(scene: &Scene, process: &Process, sleepers: &[Sleeper], memory: Op
         thread: sleeper.thread,
         name: sleeper.name.clone(),
         windows_thread: known.get(&sleeper.thread).copied(),
-        subject: subject(*block),
+        subject: subject(sleeper, *block),
     };
-    sleepers.iter().zip(&of_sleepers).map(wait).collect()
+    let mut waits: Vec<AddressWait> = sleepers.iter().zip(&of_sleepers).map(wait).collect();
+    tell_shared_waits(&mut waits);
+    waits
+}
+
+/// Who wants to share an SRW lock waits for the address of the whole lock, as others do for a value. That it is a lock is known if somebody
+/// else waits to have it alone.
+fn tell_shared_waits(waits: &mut [AddressWait]) {
+    let is_lock = |wait: &AddressWait| matches!(wait.subject, Subject::SrwLock { .. }).then(|| wait.subject.clone());
+    let locks: Vec<Subject> = waits.iter().filter_map(is_lock).collect();
+    for wait in waits {
+        let Subject::Value { address: meant, .. } = wait.subject else { continue };
+        let is_its = |lock: &&Subject| matches!(lock, Subject::SrwLock { address, .. } if *address == meant);
+        if let Some(lock) = locks.iter().find(is_its) {
+            wait.subject = lock.clone();
+        }
+    }
 }
 
 /// The Windows threads of a process that have waited for objects, by their numbers in Linux.
@@ -215,3 +261,7 @@ fn block_of(futex: u64, blocks: &[Block]) -> Option<&Block> {
     let mut fitting = blocks.iter().filter(|block| u64::from(block.thread) % NUMBERS_OF_A_PAGE == number(futex));
     fitting.next().filter(|_| fitting.next().is_none())
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/why/addresses.rs"]
+mod tests;

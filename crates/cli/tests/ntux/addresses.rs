@@ -3,6 +3,7 @@
 //! process stands in for the Windows program: it lays out in its memory what Wine does.
 
 use std::ffi::c_long;
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::ptr;
 
@@ -231,6 +232,26 @@ fn a_deadlock_over_a_critical_section_and_a_mutex_is_one_cycle() {
         let thread = format!("{}/{}", this_process(), wait["thread"]);
         let alone = said(&why(&program.stage, &[&thread, "--memory"]));
         assert!(alone.contains("waits for critical section") && !alone.contains("for no object of ntux"), "{alone}");
+    });
+}
+
+/// Wine's server answers with so many bytes.
+#[test]
+fn a_thread_that_waits_for_the_server_is_listed() {
+    Program::run(|program| {
+        let (mut answer, mut server) = std::io::pipe().unwrap();
+        std::thread::scope(|scope| {
+            let name = std::thread::Builder::new().name("sleeps".to_owned());
+            name.spawn_scoped(scope, move || answer.read_exact(&mut [0; 16])).unwrap();
+            let waits = || {
+                let waits = program.told(&[])["address_waits"].as_array().unwrap().clone();
+                waits.into_iter().find(|wait| wait["for"] == "server")
+            };
+            until(|| waits().is_some_and(|wait| wait["name"] == "sleeps"));
+            let text = said(&why(&program.stage, &[&this_process()]));
+            assert!(text.contains("sleeps waits for Wine's server, which alone knows"), "{text}");
+            server.write_all(&[0; 16]).unwrap();
+        });
     });
 }
 

@@ -51,7 +51,8 @@ fn a_native_program_shows_its_arena_by_a_high_descriptor() {
     let program = NativeProgram::new("handles", &[]);
     let descriptors =
         std::fs::read_dir(format!("/proc/{}/fd", program.pid())).unwrap().map(|entry| entry.unwrap().path());
-    let is_arena = |path: &PathBuf| std::fs::read_link(path).is_ok_and(|file| file.starts_with("/memfd:ntsync"));
+    let is_arena =
+        |path: &PathBuf| std::fs::read_link(path).is_ok_and(|file| file.to_string_lossy().starts_with("/memfd:ntsync"));
     let shown: Vec<u32> =
         descriptors.filter(is_arena).filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect();
     assert!(matches!(shown[..], [number] if number >= 100), "{shown:?}");
