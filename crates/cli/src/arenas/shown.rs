@@ -4,8 +4,8 @@
 //!
 //! | where | layout, in the order of bytes of the machine |
 //! | --- | --- |
-//! | 0 | `ntuxnam1`, the number of objects and of names in 4 bytes each |
-//! | 64, for each slot of the arena 64 bytes | 0: the object, 8: its process here, 12: the same in Windows, 16: the handle, 20: the place of its name, 24: the thread or process that it is, 28: its type |
+//! | 0 | `ntuxnam2`, the number of objects and of names in 4 bytes each |
+//! | 64, for each slot of the arena 64 bytes | 0: the object, 8: its process here, 12: the same in Windows, 16: the handle, 20: the place of its name, 24: the thread or process that it is, 28: its type, 60: the access of the handle |
 //! | behind those, for each name 256 bytes | 4: its length in bytes, 8: the name |
 //!
 //! An entry tells something only if the object is the one that is looked for before and after it is read.
@@ -21,7 +21,7 @@ use serde::Serialize;
 use crate::printable::printable;
 
 const FILE: &str = "/memfd:ntux-names";
-const MAGIC: &[u8; 8] = b"ntuxnam1";
+const MAGIC: &[u8; 8] = b"ntuxnam2";
 const HEADER: u64 = 64;
 const OBJECT: usize = 64;
 const NAME: usize = 256;
@@ -45,6 +45,8 @@ pub struct WindowsObject {
     pub is: Option<u32>,
     /// The first handle that was used for it, and of which process: here, and in Windows. It may have been closed since.
     pub handle: u32,
+    /// What that handle allows.
+    pub access: u32,
     pub pid: u32,
     pub process: u32,
     /// The name of the process. None: it is not there any more.
@@ -55,14 +57,15 @@ pub struct WindowsObject {
 const PLAIN: [&str; 3] = ["Mutant", "Semaphore", "Event"];
 
 impl WindowsObject {
-    /// Such as `\BaseNamedObjects\journal, handle 0x54 in process 0020 game.exe`.
+    /// Such as `\BaseNamedObjects\journal, handle 0x54 with access 0x1f0001 in process 0020 game.exe`.
     pub fn text(&self) -> String {
         let kind = match self.is {
             Some(number) => Some(format!("{} {number:04x}", printable(&self.kind).to_lowercase())),
             None => Some(printable(&self.kind).to_lowercase()).filter(|_| !PLAIN.contains(&self.kind.as_str())),
         };
         let program = self.program.as_deref().map_or(String::new(), |program| format!(" {}", printable(program)));
-        let handle = format!("handle {:#x} in process {:04x}{program}", self.handle, self.process);
+        let (handle, access, process) = (self.handle, self.access, self.process);
+        let handle = format!("handle {handle:#x} with access {access:#x} in process {process:04x}{program}");
         let name = self.name.as_deref().map(printable);
         [kind, name, Some(handle)].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
@@ -95,10 +98,11 @@ impl Shown {
         let seen = entry()?;
         let name = self.name(half(&seen, 20));
         (entry()? == seen).then(|| WindowsObject {
-            kind: text(&seen[28..]),
+            kind: text(&seen[28..60]),
             name,
             is: Some(half(&seen, 24)).filter(|&number| number != 0),
             handle: half(&seen, 16),
+            access: half(&seen, 60),
             pid: half(&seen, 8),
             process: half(&seen, 12),
             program: None,

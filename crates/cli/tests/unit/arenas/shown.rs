@@ -16,7 +16,7 @@ fn shown(number: u64, place: u32, length: u32) -> Shown {
     write(8, &10_u32.to_ne_bytes());
     write(12, &2_u32.to_ne_bytes());
     write(objects, &number.to_ne_bytes());
-    for (at, half) in [(8, 4711_u32), (12, 0x20), (16, 0x54), (20, place), (24, 0x24)] {
+    for (at, half) in [(8, 4711_u32), (12, 0x20), (16, 0x54), (20, place), (24, 0x24), (60, 0x1f_0001)] {
         write(objects + at, &half.to_ne_bytes());
     }
     write(objects + 28, &wide("Mutant"));
@@ -31,7 +31,7 @@ fn shown(number: u64, place: u32, length: u32) -> Shown {
 fn an_object_is_told_by_its_slot_and_its_generation() {
     let seen = shown(MUTEX.0, 1, 50).object(MUTEX).expect("it is shown");
     assert_eq!((seen.kind.as_str(), seen.name.as_deref()), ("Mutant", Some("\\BaseNamedObjects\\journal")));
-    assert_eq!((seen.handle, seen.pid, seen.process, seen.is), (0x54, 4711, 0x20, Some(0x24)));
+    assert_eq!((seen.handle, seen.access, seen.pid, seen.process, seen.is), (0x54, 0x1f_0001, 4711, 0x20, Some(0x24)));
     for other in [Object(4 << 32 | 7), Object(3 << 32 | 8), Object(3 << 32 | 11), Object(u64::MAX)] {
         assert_eq!(shown(MUTEX.0, 1, 50).object(other), None, "{other:?}");
     }
@@ -51,7 +51,7 @@ fn a_name_that_is_rubbish_is_none() {
 fn a_file_that_is_something_else_shows_nothing() {
     let file = tempfile::tempfile().expect("a temporary file");
     assert!(Shown::read(file.try_clone().expect("a descriptor")).is_none());
-    file.write_all_at(b"ntuxnam2 of another version", 0).expect("our own file");
+    file.write_all_at(b"ntuxnam1 of another version", 0).expect("our own file");
     assert!(Shown::read(file).is_none());
     assert!(Shown::of(std::process::id()).is_none(), "this process shows nothing");
 }
