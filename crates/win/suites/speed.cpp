@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the same work costs through libntux-win, ntux.h, pthread and, where they are, pevents (-DPEVENTS) and WinPR (WINPR_LIBRARY), in one
- * run: the rounds of all take turns. A thread sleeps beside them, since C libraries leave out what only one thread does not need. Usage: speed
+/* What the same work costs through libntux-win, ntux.h, pthread and, where they are, pevents (-DPEVENTS), WinPR (WINPR_LIBRARY) and the locks
+ * of Rust's std and parking_lot (LOCKS_LIBRARY, from verify/bench/examples/peer_locks.rs), in one run: the rounds of all take turns. A thread sleeps beside them, since C libraries leave out what only one thread does not need. Usage: speed
  * ROUNDS NANOSECONDS-A-ROUND */
 #include <ntux.h>
 #include <ntux/win/synchapi.h>
@@ -119,7 +119,7 @@ struct Lock {
     volatile long *counter; /* NULL: readers change nothing */
 };
 
-static const Lock locks[] = {
+static std::vector<Lock> locks = {
     {"critical section", "ntux", enter_section, leave_section, &guarded},
     {"critical section", "pthread", lock_pthread, unlock_pthread, &guarded},
     {"SRW lock, exclusive", "ntux", acquire_srw, release_srw, &guarded},
@@ -127,6 +127,28 @@ static const Lock locks[] = {
     {"SRW lock, shared", "ntux", share_srw, unshare_srw, NULL},
     {"SRW lock, shared", "pthread", share_pthread, unshare_pthread, NULL},
 };
+
+/* A function of the library whose path this variable has. */
+template <typename Function> static Function of_library(const char *variable, const char *name)
+{
+    void *library = dlopen(getenv(variable), RTLD_NOW | RTLD_LOCAL);
+    void *found = library ? dlsym(library, name) : NULL;
+    if (!found) {
+        fprintf(stderr, "speed: %s\n", dlerror());
+        _Exit(1);
+    }
+    return (Function)found;
+}
+
+static void add_locks_of_rust()
+{
+    auto of = [](const char *name) { return of_library<void (*)()>("LOCKS_LIBRARY", name); };
+    for (const char *what : {"critical section", "SRW lock, exclusive"}) {
+        locks.push_back({what, "std", of("lock_std"), of("unlock_std"), &guarded});
+        locks.push_back({what, "parking_lot", of("lock_parking_lot"), of("unlock_parking_lot"), &guarded});
+    }
+    locks.push_back({"SRW lock, shared", "parking_lot", of("share_parking_lot"), of("unshare_parking_lot"), NULL});
+}
 
 /* The same objects through ntux.h, which has no handles. */
 static ntux_arena *arena;
@@ -183,16 +205,10 @@ template <typename Event, typename Set, typename Wait> static Work in_turn(Event
     };
 }
 
-/* A function of the library WINPR_LIBRARY, which is not linked: its names are those of Windows, as ours can be. */
+/* It is not linked: its names are those of Windows, as ours can be. */
 template <typename Function> static Function of_winpr(const char *name)
 {
-    static void *library = dlopen(getenv("WINPR_LIBRARY"), RTLD_NOW | RTLD_LOCAL);
-    void *found = library ? dlsym(library, name) : NULL;
-    if (!found) {
-        fprintf(stderr, "speed: %s\n", dlerror());
-        _Exit(1);
-    }
-    return (Function)found;
+    return of_library<Function>("WINPR_LIBRARY", name);
 }
 
 template <typename Add> static void add_winpr(Add add)
@@ -291,9 +307,11 @@ static std::vector<Row> rows()
 #endif
     if (getenv("WINPR_LIBRARY"))
         add_winpr(add);
+    if (getenv("LOCKS_LIBRARY"))
+        add_locks_of_rust();
     for (const Lock &it : locks)
         add(std::string(it.what) + ", alone", it.peer, ::alone(it.enter, it.leave));
-    for (int threads : {2, 4, 16, 64})
+    for (int threads : {2, 4, 8, 16, 32, 64})
         for (const Lock &it : locks)
             add(std::string(it.what) + ", " + std::to_string(threads) + " threads", it.peer,
                 by(threads, beside_others(it.enter, it.leave, it.counter)));

@@ -231,7 +231,7 @@ fn of_process(scene: &Scene, process: &Process, sleepers: &[Sleeper], memory: Op
     waits
 }
 
-/// Who wants to share an SRW lock waits for the address of the whole lock, as others do for a value. That it is a lock is known if somebody
+/// A thread that wants to share an SRW lock waits for the address of the whole lock, as others do for a value. That it is a lock is known if somebody
 /// else waits to have it alone.
 fn tell_shared_waits(waits: &mut [AddressWait]) {
     let is_lock = |wait: &AddressWait| matches!(wait.subject, Subject::SrwLock { .. }).then(|| wait.subject.clone());
