@@ -17,6 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Which system's promises a program checks: it cannot tell a simulated macOS from Linux. */
+#if defined(__APPLE__) || defined(SIMULATED_MACOS)
+#define IS_LINUX 0
+#else
+#define IS_LINUX 1
+#endif
+
 static int failures, checks;
 
 static void expect(const char *what, int line, long is, long expected)
