@@ -57,9 +57,13 @@ fn passes(file: &str) {
     }
 }
 
+/// Those whose expectations are noticed: where macOS is simulated, those that are other programs there.
+const PLANTED: &[&str] =
+    if cfg!(ntux_simulated_macos) { &["sessions.c", "handed_over.c", "processes.c"] } else { ALL };
+
 #[test]
 fn a_planted_wrong_expectation_is_noticed() {
-    for file in ALL {
+    for file in PLANTED {
         let (result, text) = build_and_run(file, As::C, &["-DPLANTED"]);
         assert_eq!(result.status.code(), Some(1), "{file}: {text}");
         assert!(text.ends_with(", 1 failures\n"), "{file}: {text}");

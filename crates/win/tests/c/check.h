@@ -48,6 +48,15 @@ static void expect(const char *what, int line, long is, long expected)
 /* The call succeeds, and leaves the error alone. */
 #define WORKS(result, what) FAILS(0xdeadbeefu, result, what)
 
+/* A wait that may end for nothing, as on Windows: once it does not, it says that it is late. */
+#define COMES_LATE(what)                   \
+    do {                                   \
+        do                                 \
+            SetLastError(0xdeadbeefu);     \
+        while (what);                      \
+        IS(ERROR_TIMEOUT, GetLastError()); \
+    } while (0)
+
 #ifdef PLANTED
 #define PLANT(right, wrong) (wrong)
 #else
