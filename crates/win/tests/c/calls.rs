@@ -58,8 +58,7 @@ fn passes(file: &str) {
 }
 
 /// Those whose expectations are noticed: where macOS is simulated, those that are other programs there.
-const PLANTED: &[&str] =
-    if cfg!(ntux_simulated_macos) { &["sessions.c", "handed_over.c", "processes.c"] } else { ALL };
+const PLANTED: &[&str] = if cfg!(ntux_simulated_macos) { &["sessions.c", "handed_over.c", "processes.c"] } else { ALL };
 
 #[test]
 fn a_planted_wrong_expectation_is_noticed() {

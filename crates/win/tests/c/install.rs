@@ -90,7 +90,10 @@ pub fn build(file: &str, language: As, more: &[&str]) -> PathBuf {
         As::C => compile.args(["-std=c90", "-x", "c"]),
         As::Cxx => compile.args(["-std=c++98", "-x", "c++"]),
     };
-    compile.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-unused-function", "-pthread"]).args(SYSTEM).args(more);
+    compile
+        .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-unused-function", "-pthread"])
+        .args(SYSTEM)
+        .args(more);
     compile
         .args(pkg_config(&["--cflags"]))
         .arg(crate_dir().join("tests/c").join(file))
