@@ -30,7 +30,7 @@ endif
 win:
 	$(if $(CARGO_BUILD_TARGET),CARGO_BUILD_TARGET=$(CARGO_BUILD_TARGET)) $(CARGO) rustc --profile $(CAPI_PROFILE) --locked --lib --crate-type staticlib --manifest-path $(WIN_DIR)/Cargo.toml --target-dir $(CAPI_TARGET_DIR)
 	mkdir -p $(WIN_OUT)
-	cp $(CAPI_BUILT)/$(CAPI_PROFILE)/libntux_win.a $(WIN_OUT)/$(WIN_FRESH).a
+	cp $(CAPI_BUILT)/$(patsubst dev,debug,$(CAPI_PROFILE))/libntux_win.a $(WIN_OUT)/$(WIN_FRESH).a
 	$(CC) $(WIN_LINK) -o $(WIN_OUT)/$(WIN_FRESH).so \
 		$(call CAPI_WHOLE,$(WIN_OUT)/$(WIN_FRESH).a) $(CAPI_LDFLAGS) -lpthread -ldl -lm
 	mv $(WIN_OUT)/$(WIN_FRESH).a $(WIN_OUT)/libntux-win.a

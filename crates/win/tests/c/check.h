@@ -17,6 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Which system's promises a program checks: it cannot tell a simulated macOS from Linux. */
+#if defined(__APPLE__) || defined(SIMULATED_MACOS)
+#define IS_LINUX 0
+#else
+#define IS_LINUX 1
+#endif
+
 static int failures, checks;
 
 static void expect(const char *what, int line, long is, long expected)
@@ -40,6 +47,15 @@ static void expect(const char *what, int line, long is, long expected)
 
 /* The call succeeds, and leaves the error alone. */
 #define WORKS(result, what) FAILS(0xdeadbeefu, result, what)
+
+/* A wait that may end for nothing, as on Windows: once it does not, it says that it is late. */
+#define COMES_LATE(what)                   \
+    do {                                   \
+        do                                 \
+            SetLastError(0xdeadbeefu);     \
+        while (what);                      \
+        IS(ERROR_TIMEOUT, GetLastError()); \
+    } while (0)
 
 #ifdef PLANTED
 #define PLANT(right, wrong) (wrong)

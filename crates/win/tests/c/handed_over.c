@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#if IS_LINUX
 static char session[40];
 static char *program;
 static char **own_arguments;
@@ -590,3 +591,23 @@ int main(int count, char **arguments)
     to_a_forked_child();
     return report();
 }
+#else
+/* Elsewhere there are neither sessions nor handles of other processes (sessions.c, processes.c), so that nothing can be handed over. */
+int main(void)
+{
+    HANDLE self = GetCurrentProcess(), event, made = NULL;
+
+    alarm(300);
+    event = CreateEventA(NULL, FALSE, FALSE, NULL);
+    /* A number as another process would make it for this one names nothing. */
+    FAILS(ERROR_INVALID_HANDLE, FALSE, SetEvent((HANDLE)((uintptr_t)7 << 60)));
+    FAILS(PLANT(ERROR_INVALID_HANDLE, 0), FALSE, CloseHandle((HANDLE)((uintptr_t)1 << 62 | (uintptr_t)1 << 26)));
+    FAILS(ERROR_INVALID_HANDLE, FALSE, DuplicateHandle(self, event, event, &made, 0, FALSE, DUPLICATE_SAME_ACCESS));
+    WORKS(TRUE, DuplicateHandle(self, event, self, &made, 0, FALSE, DUPLICATE_SAME_ACCESS));
+    WORKS(TRUE, SetEvent(made));
+    WORKS(WAIT_OBJECT_0, WaitForSingleObject(event, 0));
+    IS(TRUE, CloseHandle(made));
+    IS(TRUE, CloseHandle(event));
+    return report();
+}
+#endif

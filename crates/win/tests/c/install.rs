@@ -34,8 +34,16 @@ pub fn prefix() -> &'static Path {
 fn make(targets: &[&str], variables: &[String]) {
     let mut make = Command::new("make");
     // What the user passed to a make that runs these tests is not meant for this one.
-    make.env_remove("MAKEFLAGS").arg("-f").arg(crate_dir().join("install.mk")).args(targets).args(variables);
-    output(&mut make);
+    make.env_remove("MAKEFLAGS")
+        // Where Cargo builds these tests: what it builds there has the same flags.
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap())
+        .arg("-f")
+        .arg(crate_dir().join("install.mk"));
+    if cfg!(ntux_simulated_macos) {
+        // Nobody installs that: so the optimized library is not compiled for these tests alone.
+        make.arg("CAPI_PROFILE=dev");
+    }
+    output(make.args(targets).args(variables));
 }
 
 /// The words that pkg-config prints for the installed copy.
@@ -53,6 +61,9 @@ pub enum As {
     /// C++98, with the static library.
     Cxx,
 }
+
+/// Programs cannot tell a simulated macOS from Linux.
+const SYSTEM: &[&str] = if cfg!(ntux_simulated_macos) { &["-DSIMULATED_MACOS"] } else { &[] };
 
 /// Compiles one of the programs beside this file, and runs it.
 pub fn build_and_run(file: &str, language: As, more: &[&str]) -> (Output, String) {
@@ -79,7 +90,10 @@ pub fn build(file: &str, language: As, more: &[&str]) -> PathBuf {
         As::C => compile.args(["-std=c90", "-x", "c"]),
         As::Cxx => compile.args(["-std=c++98", "-x", "c++"]),
     };
-    compile.args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-unused-function", "-pthread"]).args(more);
+    compile
+        .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wno-unused-function", "-pthread"])
+        .args(SYSTEM)
+        .args(more);
     compile
         .args(pkg_config(&["--cflags"]))
         .arg(crate_dir().join("tests/c").join(file))

@@ -56,9 +56,26 @@ static void sleep_for_event(void)
     WaitForSingleObject(event, INFINITE);
 }
 
+#if !IS_LINUX
+/* Nothing but Linux ends the waits of the killed, and each may still be given what it waited for, once. Then all of them have that. */
+static void give_the_dead_theirs(void)
+{
+    int given = 0;
+
+    do {
+        IS(TRUE, SetEvent(event));
+        IS(TRUE, ReleaseSemaphore(semaphore, 1, NULL));
+    } while (WaitForMultipleObjects(2, all, TRUE, 0) != WAIT_OBJECT_0 && ++given < 1000);
+    IS(1, given < 1000);
+}
+#endif
+
 /* Whatever the others have left: a signal arrives, and nothing has to be waited for. */
 static void works(void)
 {
+#if !IS_LINUX
+    give_the_dead_theirs();
+#endif
     IS(TRUE, ResetEvent(event));
     while (WaitForSingleObject(semaphore, 0) == WAIT_OBJECT_0)
         ;
@@ -115,7 +132,16 @@ static void beside_the_dead(void)
         random_while();
         end(dead);
         IS(TRUE, SetEvent(event));
+#if IS_LINUX
         IS(waiting, waitpid(waiting, &status, 0));
+#else
+        /* The dead may have been given the first. */
+        while (waitpid(waiting, &status, WNOHANG) == 0) {
+            usleep(1000);
+            IS(TRUE, SetEvent(event));
+        }
+        IS(TRUE, ResetEvent(event));
+#endif
         IS(0, status);
     }
 }

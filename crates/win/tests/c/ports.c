@@ -2,7 +2,22 @@
 #include "check.h"
 #include <ntux/win/ioapiset.h>
 #include <string.h>
+#include <pthread.h>
+#include <stdint.h>
 #include <sys/wait.h>
+
+#if !IS_LINUX
+#ifdef __cplusplus
+extern "C" {
+#endif
+#ifndef __APPLE__
+int pthread_threadid_np(pthread_t thread, uint64_t *number);
+#endif
+int proc_pidinfo(int process, int flavor, uint64_t argument, void *place, int size);
+#ifdef __cplusplus
+}
+#endif
+#endif
 
 #define MANY 5000
 #define SLEEPERS 3
@@ -133,13 +148,57 @@ static void in_order(void)
 /* A thread that takes a packet, and what it has taken. */
 struct taker {
     HANDLE thread;
+    ULONGLONG number;
     LONG id, taken;
 };
+
+#if IS_LINUX
+static ULONGLONG this_thread(void)
+{
+    return GetCurrentThreadId();
+}
+
+static int is_asleep(ULONGLONG thread)
+{
+    char path[64], text[256], *state;
+    FILE *file;
+
+    sprintf(path, "/proc/self/task/%d/stat", (int)thread);
+    file = fopen(path, "r");
+    state = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    if (file)
+        fclose(file);
+    return state && state[2] == 'S';
+}
+#else
+/* The system's number of the calling thread. */
+static ULONGLONG this_thread(void)
+{
+    uint64_t number = 0;
+
+    pthread_threadid_np(0, &number);
+    return number;
+}
+
+static int is_asleep(ULONGLONG thread)
+{
+    enum { OF_THREAD = 15 /* PROC_PIDTHREADID64INFO */, WAITING = 3 };
+    struct {
+        ULONGLONG times[2];
+        int usage, policy, run_state, more[5];
+        char name[64];
+    } info;
+    int size = (int)sizeof info;
+
+    return proc_pidinfo(getpid(), OF_THREAD, thread, &info, size) == size && info.run_state == WAITING;
+}
+#endif
 
 static DWORD WINAPI take_one(LPVOID argument)
 {
     struct taker *taker = (struct taker *)argument;
 
+    taker->number = this_thread();
     InterlockedExchange(&taker->id, (LONG)GetCurrentThreadId());
     InterlockedExchange(&taker->taken, take(INFINITE));
     return 0;
@@ -147,22 +206,14 @@ static DWORD WINAPI take_one(LPVOID argument)
 
 static void sleeps(struct taker *taker)
 {
-    char path[64], text[256], *state;
-    FILE *file;
-
     taker->taken = 12345;
     taker->id = 0;
     taker->thread = start(take_one, taker);
     while (!InterlockedCompareExchange(&taker->id, 0, 0))
         Sleep(1);
-    sprintf(path, "/proc/self/task/%d/stat", taker->id);
-    do {
+    do
         Sleep(2);
-        file = fopen(path, "r");
-        state = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
-        if (file)
-            fclose(file);
-    } while (!state || state[2] != 'S');
+    while (!is_asleep(taker->number));
 }
 
 /* Who has come last is given the first packet. A thread that waits for the handle is not told of what a sleeper is given. */

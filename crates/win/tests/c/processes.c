@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Other processes by handles: their ends and exit codes. */
 #include "check.h"
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#if IS_LINUX
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
 #endif
 
 #define ACCESS (SYNCHRONIZE | PROCESS_QUERY_INFORMATION)
+
+#if IS_LINUX
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
 
 /* One that lives until somebody writes to it, then exits with that. */
 struct child { pid_t pid; int pipe; HANDLE handle; };
@@ -221,10 +224,37 @@ static void forbidden(unsigned answer)
     IS(child, waitpid(child, &status, 0));
     IS(0, status);
 }
+#else
+/* Where no descriptor names a process, there are handles of this one alone. */
+static void of_this_process_alone(void)
+{
+    HANDLE own;
+    DWORD code = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, OpenProcess(ACCESS, FALSE, (DWORD)child) != NULL);
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, OpenProcess(PROCESS_DUP_HANDLE, TRUE, (DWORD)child) != NULL);
+    FAILS(ERROR_INVALID_PARAMETER, 0, OpenProcess(ACCESS, FALSE, 0) != NULL);
+    FAILS(ERROR_ACCESS_DENIED, 0, OpenProcess(0, FALSE, (DWORD)child) != NULL);
+    WORKS(1, (own = OpenProcess(ACCESS, FALSE, GetCurrentProcessId())) != NULL);
+    WORKS(getpid(), GetProcessId(own));
+    WORKS(WAIT_TIMEOUT, WaitForSingleObject(own, 20));
+    WORKS(TRUE, GetExitCodeProcess(own, &code));
+    IS(PLANT(STILL_ACTIVE, 0), code);
+    IS(TRUE, CloseHandle(own));
+    IS(0, kill(child, SIGKILL));
+    IS(child, waitpid(child, NULL, 0));
+}
+#endif
 
 int main(void)
 {
     alarm(300);
+#if IS_LINUX
     /* First: what a process has found out once, it does not ask again. */
     forbidden(SECCOMP_RET_KILL_PROCESS);
     one();
@@ -234,5 +264,8 @@ int main(void)
     errors();
     forbidden(SECCOMP_RET_ERRNO | 1);
     forbidden(SECCOMP_RET_ERRNO | 38);
+#else
+    of_this_process_alone();
+#endif
     return report();
 }

@@ -218,9 +218,11 @@ static DWORD WINAPI end_at_once(LPVOID unused)
     return 0;
 }
 
-static void for_ends(void)
+#if IS_LINUX
+/* Elsewhere there are no handles of other processes. */
+static void for_the_end_of_a_process(void)
 {
-    HANDLE thread = start(end_at_once, NULL), process, wait;
+    HANDLE process, wait;
     pid_t child = fork();
 
     if (child == 0) {
@@ -233,6 +235,16 @@ static void for_ends(void)
     was_told(1);
     WORKS(TRUE, UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));
     IS(child, waitpid(child, NULL, 0));
+}
+#endif
+
+static void for_ends(void)
+{
+    HANDLE thread = start(end_at_once, NULL), wait;
+
+#if IS_LINUX
+    for_the_end_of_a_process();
+#endif
     wait = waits_for(thread, tell, INFINITE, WT_EXECUTEONLYONCE);
     was_told(1);
     WORKS(TRUE, UnregisterWaitEx(wait, INVALID_HANDLE_VALUE));

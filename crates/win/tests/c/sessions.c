@@ -8,6 +8,14 @@
 #include <sys/wait.h>
 
 static char session[40];
+
+static void no_session(void)
+{
+    FAILS(ERROR_INVALID_PARAMETER, FALSE, ntw_UseSessionNames("a/b"));
+    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, CreateEventA(NULL, FALSE, FALSE, "question") != NULL);
+}
+
+#if IS_LINUX
 static char *program;
 static int ready[2];
 
@@ -244,12 +252,6 @@ static void timers(void)
     IS(TRUE, CloseHandle(manual));
 }
 
-static void no_session(void)
-{
-    FAILS(ERROR_INVALID_PARAMETER, FALSE, ntw_UseSessionNames("a/b"));
-    FAILS(ERROR_CALL_NOT_IMPLEMENTED, 0, CreateEventA(NULL, FALSE, FALSE, "question") != NULL);
-}
-
 static void with_objects_elsewhere(void)
 {
     pid_t child = fork();
@@ -298,3 +300,28 @@ int main(int count, char **arguments)
     timers();
     return report();
 }
+#else
+/* Other systems have no sessions, and say so. What needs none works. */
+int main(void)
+{
+    HANDLE event, second;
+
+    alarm(300);
+    sprintf(session, "test-of-ntux-win-%d", (int)getpid());
+    no_session();
+    FAILS(PLANT(ERROR_NOT_SUPPORTED, 0), FALSE, ntw_UseSessionNames(session));
+    FAILS(ERROR_NOT_SUPPORTED, FALSE, ntw_UseSessionNames(NULL));
+    no_session();
+    IS(1, (event = CreateEventA(NULL, FALSE, TRUE, NULL)) != NULL);
+    WORKS(WAIT_OBJECT_0, WaitForSingleObject(event, 0));
+    IS(TRUE, CloseHandle(event));
+    FAILS(ERROR_ALREADY_INITIALIZED, FALSE, ntw_UseSessionNames(session));
+    ntw_UseProcessNames(TRUE);
+    FAILS(0, 1, (event = CreateEventA(NULL, FALSE, TRUE, "question")) != NULL);
+    WORKS(1, (second = OpenEventA(SYNCHRONIZE, FALSE, "question")) != NULL);
+    WORKS(WAIT_OBJECT_0, WaitForSingleObject(second, 0));
+    IS(TRUE, CloseHandle(second));
+    IS(TRUE, CloseHandle(event));
+    return report();
+}
+#endif
