@@ -35,11 +35,7 @@ pub unsafe fn flags(attributes: *const Attributes) -> Flags {
 }
 
 /// The name of an object that is created with flags, of which these are known; else `INVALID_PARAMETER`.
-pub fn with_flags(
-    flags: u32,
-    known: u32,
-    name: impl FnOnce() -> Result<Text>,
-) -> impl FnOnce() -> Result<Text> {
+pub fn with_flags(flags: u32, known: u32, name: impl FnOnce() -> Result<Text>) -> impl FnOnce() -> Result<Text> {
     move || if flags & !known == 0 { name() } else { Err(INVALID_PARAMETER) }
 }
 

@@ -57,8 +57,6 @@ pub enum Bug {
     ClosesSilently,
     /// A thread whose deadline has passed does not look whether a partner has met it (I-keyed).
     ForgetsPartner,
-    /// A thread that has slept locks a list as if no other slept (I-slist-2).
-    PopperForgetsOthers,
 }
 
 ntux_platform::planted!();

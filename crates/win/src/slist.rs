@@ -42,7 +42,6 @@ use ntux::Deadline;
 use ntux_platform::atomic::{Word32, Word64};
 
 use crate::boundary::call;
-use crate::planted::{Bug, planted};
 use crate::word;
 
 /// SLIST_HEADER of the header. Zeros are an empty list.
@@ -88,7 +87,7 @@ impl Header {
                 }
             } else if seen & WAIT != 0 || self.first.compare_exchange(seen, seen | WAIT).is_ok() {
                 word::wait_long(&self.first, seen | WAIT, Deadline::Never);
-                bits = if planted(Bug::PopperForgetsOthers) { LOCKED } else { LOCKED | WAIT };
+                bits = LOCKED | WAIT;
             }
         }
     }

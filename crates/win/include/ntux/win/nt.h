@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * Functions of ntdll: events, mutexes (mutants), semaphores, timers, completion ports, waits and locks, for code that calls them in place of
- * Win32's, or asks for the state of an object; and keyed events, which Win32 does not have: a thread that waits and a thread that releases meet by a key, and each waits for
- * the other. The functions return a status of <ntux/win/ntstatus.h>, and set no error number. docs/win/reference.md says where this library
- * differs. The handles are those of Win32.
+ * Functions of ntdll: events, mutexes (mutants), semaphores, timers, completion ports, waits and locks, for code that calls them in place
+ * of Win32's, or asks for the state of an object; and keyed events, which Win32 does not have: a thread that waits and a thread that
+ * releases meet by a key, and each waits for the other. The functions return a status of <ntux/win/ntstatus.h>, and set no error number.
+ * docs/win/reference.md says where this library differs. The handles are those of Win32.
  */
 #ifndef NTUX_WIN_NT_H
 #define NTUX_WIN_NT_H
