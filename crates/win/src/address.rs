@@ -3,10 +3,11 @@
 
 use core::ffi::c_void;
 
+use ntux::Deadline;
 use ntux_futex::Size;
 
 use crate::boundary::call_for_bool;
-use crate::last_error::{INVALID_PARAMETER, NOACCESS, TIMEOUT};
+use crate::last_error::{INVALID_PARAMETER, NOACCESS, Result, TIMEOUT};
 use crate::word::{self, ANY, deadline};
 
 const SIZES: [Size; 4] = [Size::Bits8, Size::Bits16, Size::Bits32, Size::Bits64];
@@ -20,23 +21,28 @@ pub unsafe extern "C" fn ntw_WaitOnAddress(
     bytes: usize,
     milliseconds: u32,
 ) -> i32 {
-    call_for_bool(|| {
-        let size = SIZES.into_iter().find(|size| size.bytes() == bytes).ok_or(INVALID_PARAMETER)?;
-        if address.is_null() || compared.is_null() {
-            return Err(NOACCESS);
-        }
-        // SAFETY: the same contract.
-        let timed_out = unsafe {
-            let seen = match size {
-                Size::Bits8 => compared.cast::<u8>().read().into(),
-                Size::Bits16 => compared.cast::<u16>().read_unaligned().into(),
-                Size::Bits32 => compared.cast::<u32>().read_unaligned().into(),
-                Size::Bits64 => compared.cast::<u64>().read_unaligned(),
-            };
-            word::wait_at(address.expose_provenance(), size, seen, ANY, deadline(milliseconds))
+    // SAFETY: the same contract.
+    call_for_bool(|| unsafe { wait(address, compared, bytes, deadline(milliseconds)) })
+}
+
+/// # Safety
+/// The contract is that of [`ntw_WaitOnAddress`].
+pub unsafe fn wait(address: *const c_void, compared: *const c_void, bytes: usize, deadline: Deadline) -> Result<()> {
+    let size = SIZES.into_iter().find(|size| size.bytes() == bytes).ok_or(INVALID_PARAMETER)?;
+    if address.is_null() || compared.is_null() {
+        return Err(NOACCESS);
+    }
+    // SAFETY: the same contract.
+    let timed_out = unsafe {
+        let seen = match size {
+            Size::Bits8 => compared.cast::<u8>().read().into(),
+            Size::Bits16 => compared.cast::<u16>().read_unaligned().into(),
+            Size::Bits32 => compared.cast::<u32>().read_unaligned().into(),
+            Size::Bits64 => compared.cast::<u64>().read_unaligned(),
         };
-        if timed_out { Err(TIMEOUT) } else { Ok(()) }
-    })
+        word::wait_at(address.expose_provenance(), size, seen, ANY, deadline)
+    };
+    if timed_out { Err(TIMEOUT) } else { Ok(()) }
 }
 
 #[unsafe(no_mangle)]

@@ -22,7 +22,7 @@ use ntux_platform::atomic::Word64;
 
 use crate::boundary::{FALSE, call};
 use crate::handle::{self, CURRENT_THREAD, Handle};
-use crate::last_error::{CALL_NOT_IMPLEMENTED, GEN_FAILURE, INVALID_PARAMETER, Result};
+use crate::last_error::{CALL_NOT_IMPLEMENTED, GEN_FAILURE, INVALID_HANDLE, INVALID_PARAMETER, Result};
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Target};
 use crate::{arena, kept, thread, timer};
@@ -30,10 +30,14 @@ use crate::{arena, kept, thread, timer};
 /// What QueueUserAPC is given.
 pub type Function = extern "C-unwind" fn(usize);
 
+/// What NtQueueApcThread is given.
+pub type NtFunction = extern "C-unwind" fn(usize, usize, usize);
+
 /// A call that is due.
 #[derive(Clone, Copy)]
 pub enum Apc {
     User(Function, usize),
+    Nt(NtFunction, [usize; 3]),
     Timer(timer::Call),
 }
 
@@ -47,6 +51,10 @@ impl Apc {
         match self {
             Apc::User(function, argument) => {
                 function(argument);
+                true
+            }
+            Apc::Nt(function, [first, second, third]) => {
+                function(first, second, third);
                 true
             }
             Apc::Timer(call) => call.make(),
@@ -165,17 +173,27 @@ pub fn queue_if_it_lives(target: Target, apc: Apc) -> bool {
 pub extern "C" fn ntw_QueueUserAPC(function: Option<Function>, thread: Handle, argument: usize) -> u32 {
     call(0, || {
         let function = function.ok_or(INVALID_PARAMETER)?;
-        let target = match thread.addr() {
-            CURRENT_THREAD => thread::of_caller()?,
-            _ => handle::look_up_kind(thread, Kind::Thread)?.entry.target(),
-        };
-        if !target.hold() {
-            return Err(crate::last_error::INVALID_HANDLE);
-        }
-        let queued = queue(target, Apc::User(function, argument));
-        target.release();
-        queued.map(|()| 1)
+        queue_by_handle(thread, Some(Apc::User(function, argument))).map(|()| 1)
     })
+}
+
+/// Adds a call, if there is one, to the queue of the thread that the handle names.
+///
+/// Errors: `INVALID_HANDLE`; `GEN_FAILURE` if the thread has ended.
+pub fn queue_by_handle(thread: Handle, apc: Option<Apc>) -> Result<()> {
+    let target = match thread.addr() {
+        CURRENT_THREAD => thread::of_caller()?,
+        _ => handle::look_up_kind(thread, Kind::Thread)?.entry.target(),
+    };
+    if !target.hold() {
+        return Err(INVALID_HANDLE);
+    }
+    let queued = match apc {
+        Some(apc) => queue(target, apc),
+        None => thread::of(target).filter(|thread| !thread.apcs.has_ended()).map(|_| ()).ok_or(GEN_FAILURE),
+    };
+    target.release();
+    queued
 }
 
 /// Flags of QueueUserAPC2.

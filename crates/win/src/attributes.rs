@@ -12,6 +12,7 @@ use crate::boundary::put;
 use crate::handle::{self, Flags, Handle};
 use crate::last_error::{self, CALL_NOT_IMPLEMENTED, Error};
 use crate::name::{self, Created, Name};
+use crate::port::Port;
 use crate::record::{self, First, Kind, Payload, Target};
 use crate::status::{
     ACCESS_DENIED, ACCESS_VIOLATION, DATATYPE_MISALIGNMENT, INVALID_PARAMETER, OBJECT_NAME_COLLISION,
@@ -165,10 +166,10 @@ pub unsafe fn create(
             if let New::Mutex { count: 1.., .. } = new {
                 thread::owns(object);
             }
-            record::create(kind, object, Payload::Nothing, First::Handle)
+            record::create(kind, object, payload_of(kind), First::Handle)
         };
-        // Other processes cannot have a keyed event.
-        let of_session = (kind != Kind::KeyedEvent).then_some(new);
+        // Other processes cannot have these.
+        let of_session = (!matches!(kind, Kind::KeyedEvent | Kind::Port)).then_some(new);
         let (target, status) = match asked.name()? {
             None => (make()?, SUCCESS),
             Some(name) => match name::create_or_open(name, kind, of_session, make).map_err(of_name)? {
@@ -180,6 +181,11 @@ pub unsafe fn create(
     };
     // SAFETY: the same contract.
     unsafe { hand_out(made, body) }
+}
+
+/// What a new object of this kind has in this process.
+fn payload_of(kind: Kind) -> Payload {
+    if kind == Kind::Port { Payload::Port(Box::new(Port::new())) } else { Payload::of_shared(kind) }
 }
 
 /// What existed already; the handle that was counted is dropped if it may not be had.

@@ -47,9 +47,8 @@ pub unsafe extern "C" fn ntw_InitializeSynchronizationBarrier(barrier: *mut Barr
         if barrier.is_null() || total <= 0 || spin < -1 {
             return Err(INVALID_PARAMETER);
         }
-        let fresh = Barrier { total: total as u32, inside: Word32::new(0), word: Word64::new(0), unused: [0; 2] };
         // SAFETY: the same contract.
-        unsafe { barrier.write(fresh) };
+        unsafe { barrier.write(Barrier::of(total as u32)) };
         Ok(())
     })
 }
@@ -63,23 +62,30 @@ pub unsafe extern "C" fn ntw_EnterSynchronizationBarrier(barrier: *mut Barrier, 
         return FALSE;
     }
     // SAFETY: the same contract.
-    let barrier = unsafe { &*barrier };
-    let counts = flags & NO_DELETE == 0;
-    if counts {
-        barrier.inside.fetch_add(1);
-    }
-    let early = counts && planted(Bug::LeavesEarly);
-    if early {
-        barrier.inside.fetch_add(u32::MAX);
-    }
-    let is_last = barrier.pass();
-    if counts && !early && barrier.inside.fetch_add(u32::MAX) == 1 {
-        word::wake(&barrier.inside, u32::MAX, ANY);
-    }
-    if is_last { TRUE } else { FALSE }
+    if unsafe { &*barrier }.enter(flags & NO_DELETE == 0) { TRUE } else { FALSE }
 }
 
 impl Barrier {
+    pub fn of(total: u32) -> Barrier {
+        Barrier { total, inside: Word32::new(0), word: Word64::new(0), unused: [0; 2] }
+    }
+
+    /// Waits for the others. `counts`: the deletion waits for this thread. Returns true for the last one.
+    pub fn enter(&self, counts: bool) -> bool {
+        if counts {
+            self.inside.fetch_add(1);
+        }
+        let early = counts && planted(Bug::LeavesEarly);
+        if early {
+            self.inside.fetch_add(u32::MAX);
+        }
+        let is_last = self.pass();
+        if counts && !early && self.inside.fetch_add(u32::MAX) == 1 {
+            word::wake(&self.inside, u32::MAX, ANY);
+        }
+        is_last
+    }
+
     /// Returns true for the last thread.
     fn pass(&self) -> bool {
         let mut seen = self.word.load();

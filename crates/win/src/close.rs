@@ -40,29 +40,50 @@ pub unsafe extern "C" fn ntw_DuplicateHandle(
     options: u32,
 ) -> i32 {
     call_for_bool(|| {
-        if !process::is_own(from)? {
-            return Err(CALL_NOT_IMPLEMENTED);
-        }
-        let mask = (options & DUPLICATE_SAME_ACCESS == 0).then_some(access);
-        let duplicated = match process::other(to)? {
-            None => copy(source, mask, inherit != 0),
-            Some(other) => handed_over::give(source, mask, inherit != 0, &other),
-        };
-        // What is not there changes nothing.
-        if duplicated == Err(CALL_NOT_IMPLEMENTED) {
-            return Err(CALL_NOT_IMPLEMENTED);
-        }
-        if options & DUPLICATE_CLOSE_SOURCE != 0
-            && !handle::is_pseudo(source)
-            // Whether that works does not matter to the duplicate: somebody else may have closed it by now.
-            && let Ok(target) = handle::remove(source)
-        {
-            target.drop_handle();
-        }
+        let asked = Asked { from, source, to, access, inherit: Some(inherit != 0), options };
         // SAFETY: the same contract.
-        unsafe { put(duplicate, duplicated.unwrap_or(core::ptr::null_mut())) };
-        duplicated.map(drop)
+        unsafe { duplicate_to(duplicate, asked) }
     })
+}
+
+/// What a duplicate is asked for.
+pub struct Asked {
+    pub from: Handle,
+    pub source: Handle,
+    pub to: Handle,
+    pub access: u32,
+    /// None: as the source.
+    pub inherit: Option<bool>,
+    pub options: u32,
+}
+
+/// # Safety
+/// `duplicate` is NULL or may be written.
+pub unsafe fn duplicate_to(duplicate: *mut Handle, asked: Asked) -> Result<()> {
+    let Asked { from, source, to, access, inherit, options } = asked;
+    if !process::is_own(from)? {
+        return Err(CALL_NOT_IMPLEMENTED);
+    }
+    let inherit = inherit.unwrap_or_else(|| handle::look_up(source).is_ok_and(|found| found.entry.flags().inherit));
+    let mask = (options & DUPLICATE_SAME_ACCESS == 0).then_some(access);
+    let duplicated = match process::other(to)? {
+        None => copy(source, mask, inherit),
+        Some(other) => handed_over::give(source, mask, inherit, &other),
+    };
+    // What is not there changes nothing.
+    if duplicated == Err(CALL_NOT_IMPLEMENTED) {
+        return Err(CALL_NOT_IMPLEMENTED);
+    }
+    if options & DUPLICATE_CLOSE_SOURCE != 0
+        && !handle::is_pseudo(source)
+        // Whether that works does not matter to the duplicate: somebody else may have closed it by now.
+        && let Ok(target) = handle::remove(source)
+    {
+        target.drop_handle();
+    }
+    // SAFETY: the same contract.
+    unsafe { put(duplicate, duplicated.unwrap_or(core::ptr::null_mut())) };
+    duplicated.map(drop)
 }
 
 /// A second handle of what this one names.

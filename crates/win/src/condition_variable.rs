@@ -2,6 +2,8 @@
 //! CONDITION_VARIABLE: the word counts wakes. A thread reads it while it has the lock, and sleeps while it is the same; so a wake that comes
 //! after the lock was released is not missed. (Unless 2^32 wakes come between the two.) Wakes may be spurious, as on Windows.
 
+use ntux::Deadline;
+
 use crate::boundary::call_for_bool;
 use crate::critical_section::CriticalSection;
 use crate::last_error::{INVALID_PARAMETER, Result, TIMEOUT};
@@ -21,10 +23,14 @@ pub unsafe extern "C" fn ntw_InitializeConditionVariable(variable: *mut usize) {
 
 /// # Safety
 /// `variable` points to a condition variable.
-unsafe fn sleep(variable: *mut usize, milliseconds: u32, release: impl FnOnce(), acquire: impl FnOnce()) -> Result<()> {
+unsafe fn sleep(
+    variable: *mut usize,
+    deadline: Deadline,
+    release: impl FnOnce(),
+    acquire: impl FnOnce(),
+) -> Result<()> {
     // SAFETY: the same contract.
     let wakes = unsafe { aligned(variable) };
-    let deadline = deadline(milliseconds);
     let mut seen = wakes.load();
     release();
     if planted(Bug::ReadsLate) {
@@ -45,8 +51,19 @@ pub unsafe extern "C" fn ntw_SleepConditionVariableCS(
 ) -> i32 {
     call_for_bool(|| {
         // SAFETY: the same contract.
-        unsafe { sleep(variable, milliseconds, || (*section).leave(), || (*section).enter_again()) }
+        unsafe { sleep_with_section(variable, section, deadline(milliseconds)) }
     })
+}
+
+/// # Safety
+/// The contract is that of [`ntw_SleepConditionVariableCS`].
+pub unsafe fn sleep_with_section(
+    variable: *mut usize,
+    section: *mut CriticalSection,
+    deadline: Deadline,
+) -> Result<()> {
+    // SAFETY: the same contract.
+    unsafe { sleep(variable, deadline, || (*section).leave(), || (*section).enter_again()) }
 }
 
 /// # Safety
@@ -60,16 +77,23 @@ pub unsafe extern "C" fn ntw_SleepConditionVariableSRW(
 ) -> i32 {
     call_for_bool(|| {
         // SAFETY: the same contract.
-        let lock = unsafe { SrwLock::at(lock) };
-        // SAFETY: the same contract.
-        unsafe {
-            match flags {
-                0 => sleep(variable, milliseconds, || lock.release_exclusive(), || lock.acquire_exclusive()),
-                LOCKMODE_SHARED => sleep(variable, milliseconds, || lock.release_shared(), || lock.acquire_shared()),
-                _ => Err(INVALID_PARAMETER),
-            }
-        }
+        unsafe { sleep_with_lock(variable, lock, deadline(milliseconds), flags) }
     })
+}
+
+/// # Safety
+/// The contract is that of [`ntw_SleepConditionVariableSRW`].
+pub unsafe fn sleep_with_lock(variable: *mut usize, lock: *mut usize, deadline: Deadline, flags: u32) -> Result<()> {
+    // SAFETY: the same contract.
+    let lock = unsafe { SrwLock::at(lock) };
+    // SAFETY: the same contract.
+    unsafe {
+        match flags {
+            0 => sleep(variable, deadline, || lock.release_exclusive(), || lock.acquire_exclusive()),
+            LOCKMODE_SHARED => sleep(variable, deadline, || lock.release_shared(), || lock.acquire_shared()),
+            _ => Err(INVALID_PARAMETER),
+        }
+    }
 }
 
 /// # Safety

@@ -34,6 +34,11 @@ pub unsafe fn flags(attributes: *const Attributes) -> Flags {
     Flags { inherit, protect: false }
 }
 
+/// The name of an object that is created with flags, of which these are known; else `INVALID_PARAMETER`.
+pub fn with_flags(flags: u32, known: u32, name: impl FnOnce() -> Result<Text>) -> impl FnOnce() -> Result<Text> {
+    move || if flags & !known == 0 { name() } else { Err(INVALID_PARAMETER) }
+}
+
 /// Creates an object in the core.
 pub fn object(make: impl FnOnce(&Arena, &Waiter) -> ntux::Result<Object>) -> Result<Object> {
     arena()?.with_waiter(make).map_err(of_object)

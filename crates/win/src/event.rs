@@ -51,9 +51,8 @@ pub unsafe extern "C" fn ntw_CreateEventExA(
     flags: u32,
     access: u32,
 ) -> Handle {
-    let (manual, signaled) = (flags & MANUAL_RESET != 0, flags & INITIAL_SET != 0);
     // SAFETY: the same contract.
-    unsafe { create(attributes, || text::narrow(name), manual, signaled, Some(access)) }
+    unsafe { create_ex(attributes, || text::narrow(name), flags, access) }
 }
 
 /// # Safety
@@ -65,9 +64,21 @@ pub unsafe extern "C" fn ntw_CreateEventExW(
     flags: u32,
     access: u32,
 ) -> Handle {
-    let (manual, signaled) = (flags & MANUAL_RESET != 0, flags & INITIAL_SET != 0);
     // SAFETY: the same contract.
-    unsafe { create(attributes, || text::wide(name), manual, signaled, Some(access)) }
+    unsafe { create_ex(attributes, || text::wide(name), flags, access) }
+}
+
+/// # Safety
+/// The contract is that of [`create::flags`].
+unsafe fn create_ex(
+    attributes: *const Attributes,
+    name: impl FnOnce() -> Result<text::Text>,
+    flags: u32,
+    access: u32,
+) -> Handle {
+    let name = create::with_flags(flags, MANUAL_RESET | INITIAL_SET, name);
+    // SAFETY: the same contract.
+    unsafe { create(attributes, name, flags & MANUAL_RESET != 0, flags & INITIAL_SET != 0, Some(access)) }
 }
 
 /// # Safety

@@ -28,7 +28,7 @@ use crate::word;
 
 const CHECK_ONLY: u32 = 1;
 const ASYNC: u32 = 2;
-const INIT_FAILED: u32 = 4;
+pub const INIT_FAILED: u32 = 4;
 
 const FREE: u64 = 0;
 const ONE_DOES: u64 = 1;
@@ -40,13 +40,13 @@ const STAGE: u64 = 3;
 pub type Function = extern "C-unwind" fn(*mut Word64, *mut c_void, *mut *mut c_void) -> i32;
 
 /// How a beginning went.
-enum Begun {
+pub enum Begun {
     /// The caller does it.
     Pending,
     Done(u64),
 }
 
-fn begin(once: &Word64, flags: u32) -> Result<Begun> {
+pub fn begin(once: &Word64, flags: u32) -> Result<Begun> {
     if flags & !(CHECK_ONLY | ASYNC) != 0 || flags == CHECK_ONLY | ASYNC {
         return Err(INVALID_PARAMETER);
     }
@@ -70,7 +70,7 @@ fn begin(once: &Word64, flags: u32) -> Result<Begun> {
     }
 }
 
-fn complete(once: &Word64, flags: u32, context: u64) -> Result<()> {
+pub fn complete(once: &Word64, flags: u32, context: u64) -> Result<()> {
     let failed = flags & INIT_FAILED != 0;
     let is_wrong = flags & !(ASYNC | INIT_FAILED) != 0 || failed && (context != 0 || flags & ASYNC != 0);
     if is_wrong || context & STAGE != 0 {

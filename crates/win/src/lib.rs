@@ -11,10 +11,11 @@
 //! | How is an object found by its name? | [`name`], [`create`] |
 //! | What can be called? | [`event`], [`mutex`], [`semaphore`], [`timer`], [`wait`], [`close`], [`thread`] and [`start`], [`apc`] |
 //! | What do threads of this library call? | [`thread_pool`] |
-//! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], all on [`word`] |
+//! | What is in the program's own memory, without handles? | [`critical_section`], [`srw_lock`], [`condition_variable`], [`init_once`], [`barrier`], [`address`], [`slist`], all on [`word`] |
 //! | Which pages of memory were written? | [`memory`] |
 //! | What are packets posted to? | [`port`] |
-//! | What returns a status? | [`nt`], [`keyed_event`], waits of [`wait`], by [`status`] and [`attributes`] |
+//! | What returns a status? | [`nt`], [`rtl`], [`keyed_event`], parts of [`wait`], [`timer`] and [`port`], by [`status`] and [`attributes`] |
+//! | What is not there? | [`refused`] |
 //! | What has to do with descriptors of the system? | [`descriptor`], [`object_fd`] |
 //!
 //! A function of the program (an APC, a thread, the callback of an `INIT_ONCE`) may end its thread, which unwinds. It is called from frames
@@ -58,7 +59,10 @@ mod pool;
 mod port;
 mod process;
 mod record;
+mod refused;
+mod rtl;
 mod semaphore;
+mod slist;
 mod srw_lock;
 mod start;
 mod status;

@@ -41,7 +41,7 @@ pub unsafe extern "C" fn ntw_CreateMutexExA(
     access: u32,
 ) -> Handle {
     // SAFETY: the same contract.
-    unsafe { create(attributes, || text::narrow(name), flags & INITIAL_OWNER != 0, Some(access)) }
+    unsafe { create_ex(attributes, || text::narrow(name), flags, access) }
 }
 
 /// # Safety
@@ -54,7 +54,20 @@ pub unsafe extern "C" fn ntw_CreateMutexExW(
     access: u32,
 ) -> Handle {
     // SAFETY: the same contract.
-    unsafe { create(attributes, || text::wide(name), flags & INITIAL_OWNER != 0, Some(access)) }
+    unsafe { create_ex(attributes, || text::wide(name), flags, access) }
+}
+
+/// # Safety
+/// The contract is that of [`create::flags`].
+unsafe fn create_ex(
+    attributes: *const Attributes,
+    name: impl FnOnce() -> Result<text::Text>,
+    flags: u32,
+    access: u32,
+) -> Handle {
+    let name = create::with_flags(flags, INITIAL_OWNER, name);
+    // SAFETY: the same contract.
+    unsafe { create(attributes, name, flags & INITIAL_OWNER != 0, Some(access)) }
 }
 
 /// # Safety

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Events, mutexes and semaphores by the functions of ntdll, which tell what Win32's do not: the state before a change, and the state; and
-//! threads that call each other by their ids. Waits for handles are in [`crate::wait`].
+//! threads that call each other. Waits for handles are in [`crate::wait`], timers in [`crate::timer`], ports in [`crate::port`].
 
 use core::ffi::c_void;
 
 use ntux_sync::{Arena, New, Object, Waiter};
 
+use crate::apc::{Apc, NtFunction};
 use crate::arena::arena;
 use crate::attributes::{self, ObjectAttributes};
 use crate::boundary::put;
-use crate::handle::{self, Found, Handle};
+use crate::handle::{self, CURRENT_THREAD, Found, Handle};
 use crate::last_error::of_object;
 use crate::record::{Kind, Target};
 use crate::status::{
     ACCESS_DENIED, ACCESS_VIOLATION, ALERTED, INFO_LENGTH_MISMATCH, INTERNAL_ERROR, INVALID_CID, INVALID_INFO_CLASS,
     INVALID_PARAMETER, OBJECT_TYPE_MISMATCH, Result, SUCCESS, TIMEOUT, call_for_status,
 };
-use crate::{close, thread, wait};
+use crate::{apc, close, thread, timer, wait};
 
 /// EVENT_TYPE
 const NOTIFICATION: u32 = 0;
@@ -47,7 +48,7 @@ struct SemaphoreState {
     maximum: i32,
 }
 
-fn of_kind(handle: Handle, kind: Kind) -> Result<Found> {
+pub fn of_kind(handle: Handle, kind: Kind) -> Result<Found> {
     let found = handle::look_up(handle)?;
     if found.kind == kind { Ok(found) } else { Err(OBJECT_TYPE_MISMATCH) }
 }
@@ -74,8 +75,27 @@ unsafe fn answer<T>(
     length: *mut u32,
     read: impl FnOnce(&Arena, &Waiter, Object) -> ntux::Result<T>,
 ) -> u32 {
+    let state = || {
+        let object = of_kind(handle, kind)?.object;
+        in_core(|core, waiter| read(core, waiter, object))
+    };
+    // SAFETY: the same contract.
+    unsafe { answered(class == BASIC, information, bytes, length, state) }
+}
+
+/// Answers a query for a class of information, if there `is_such`.
+///
+/// # Safety
+/// The contract is that of [`answer`].
+pub unsafe fn answered<T>(
+    is_such: bool,
+    information: *mut T,
+    bytes: u32,
+    length: *mut u32,
+    read: impl FnOnce() -> Result<T>,
+) -> u32 {
     call_for_status(|| {
-        if class != BASIC {
+        if !is_such {
             return Err(INVALID_INFO_CLASS);
         }
         if bytes as usize != size_of::<T>() {
@@ -84,8 +104,7 @@ unsafe fn answer<T>(
         if information.is_null() {
             return Err(ACCESS_VIOLATION);
         }
-        let object = of_kind(handle, kind)?.object;
-        let state = in_core(|core, waiter| read(core, waiter, object))?;
+        let state = read()?;
         // SAFETY: the same contract: so much room.
         unsafe {
             put(information, state);
@@ -101,6 +120,61 @@ pub extern "C" fn ntw_NtClose(handle: Handle) -> u32 {
         close::close_handle(handle)?;
         Ok(SUCCESS)
     })
+}
+
+/// DUPLICATE_SAME_ATTRIBUTES
+const SAME_ATTRIBUTES: u32 = 4;
+const INHERIT: u32 = 2;
+
+/// # Safety
+/// `duplicate` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtDuplicateObject(
+    from: Handle,
+    source: Handle,
+    to: Handle,
+    duplicate: *mut Handle,
+    access: u32,
+    attributes: u32,
+    options: u32,
+) -> u32 {
+    call_for_status(|| {
+        let inherit = (options & SAME_ATTRIBUTES == 0).then_some(attributes & INHERIT != 0);
+        // SAFETY: the same contract.
+        unsafe { close::duplicate_to(duplicate, close::Asked { from, source, to, access, inherit, options }) }?;
+        Ok(SUCCESS)
+    })
+}
+
+// ==== Asynchronous calls ====
+
+/// Without a function nothing is called, and no wait ends, as on Windows.
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_NtQueueApcThread(
+    thread: Handle,
+    function: Option<NtFunction>,
+    first: usize,
+    second: usize,
+    third: usize,
+) -> u32 {
+    call_for_status(|| {
+        if thread.addr() != CURRENT_THREAD {
+            of_kind(thread, Kind::Thread)?;
+        }
+        apc::queue_by_handle(thread, function.map(|function| Apc::Nt(function, [first, second, third])))?;
+        Ok(SUCCESS)
+    })
+}
+
+/// Calls what is due. It may end the thread: nothing here is to be cleaned up.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn ntw_NtTestAlert() -> u32 {
+    call_for_status(|| {
+        timer::look_at_own();
+        Ok(SUCCESS)
+    });
+    apc::run();
+    SUCCESS.0
 }
 
 // ==== Events ====

@@ -38,10 +38,11 @@ use core::ffi::c_void;
 use std::collections::VecDeque;
 
 use ntux::{Deadline, MutexGuard};
-use ntux_sync::Object;
+use ntux_sync::{New, Object};
 
 use crate::access;
 use crate::arena::{arena, set};
+use crate::attributes::ObjectAttributes;
 use crate::boundary::{call, call_for_bool, put};
 use crate::handle::{self, Flags, Handle};
 use crate::last_error::{
@@ -51,21 +52,29 @@ use crate::last_error::{
 use crate::locked::Locked;
 use crate::planted::{Bug, planted};
 use crate::record::{self, First, Kind, Payload, Target};
+use crate::status::{self, SUCCESS, call_for_status, ntw_RtlNtStatusToDosError};
 use crate::wait::{self, Woken};
 use crate::word::deadline;
-use crate::{apc, create, thread, timer};
+use crate::{apc, attributes, create, nt, thread, timer};
 
 const NO_FILE: usize = usize::MAX;
+/// Of the statuses from here on GetQueuedCompletionStatus says that what the packet is about has failed.
+const FAILED_STATUS: u32 = 0xC000_0000;
 
-/// OVERLAPPED_ENTRY: a packet.
+/// A packet: FILE_IO_COMPLETION_INFORMATION, and so OVERLAPPED_ENTRY, which says the lower half of the information.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Packet {
     key: usize,
     overlapped: *mut c_void,
-    /// STATUS_SUCCESS
+    /// STATUS_SUCCESS, but of NtSetIoCompletion.
     status: usize,
-    bytes: u32,
+    /// The bytes.
+    information: usize,
+}
+
+impl Packet {
+    const NONE: Packet = Packet { key: 0, overlapped: core::ptr::null_mut(), status: 0, information: 0 };
 }
 
 // SAFETY: numbers of the program; nobody here follows the pointer.
@@ -133,7 +142,7 @@ enum Stands {
 }
 
 impl Port {
-    fn new() -> Port {
+    pub fn new() -> Port {
         Port { state: Locked::new(State::default()) }
     }
 
@@ -245,13 +254,17 @@ impl Used {
     /// Errors: `INVALID_HANDLE`, `ACCESS_DENIED`.
     fn of(handle: Handle) -> Result<Used> {
         let found = handle::look_up_modifiable(handle, Kind::Port)?;
-        let target = found.entry.target();
+        Used::of_target(found.entry.target(), found.object)
+    }
+
+    /// Errors: `INVALID_HANDLE` if it has ended.
+    fn of_target(target: Target, event: Object) -> Result<Used> {
         if !target.hold() {
             return Err(INVALID_HANDLE);
         }
         // SAFETY: held just now, until this is dropped; the reference goes with it.
         match target.record().and_then(|record| unsafe { record.port() }) {
-            Some(port) => Ok(Used { target, port, event: found.object }),
+            Some(port) => Ok(Used { target, port, event }),
             None => {
                 target.release();
                 Err(INVALID_HANDLE)
@@ -307,8 +320,7 @@ fn round(handle: Handle, mut room: Room, deadline: Deadline, alertable: bool) ->
 ///
 /// # Safety
 /// The contract is that of [`Room::new`].
-unsafe fn remove(port: Handle, entries: *mut Packet, places: u32, milliseconds: u32, alertable: bool) -> Result<u32> {
-    let deadline = deadline(milliseconds);
+unsafe fn remove(port: Handle, entries: *mut Packet, places: u32, deadline: Deadline, alertable: bool) -> Result<u32> {
     loop {
         // SAFETY: the same contract.
         let next = || round(port, unsafe { Room::new(entries, places) }, deadline, alertable);
@@ -343,7 +355,7 @@ pub extern "C" fn ntw_CreateIoCompletionPort(file: Handle, port: Handle, _key: u
 pub extern "C" fn ntw_PostQueuedCompletionStatus(port: Handle, bytes: u32, key: usize, overlapped: *mut c_void) -> i32 {
     call_for_bool(|| {
         let used = Used::of(port)?;
-        used.port.post(Packet { key, overlapped, status: 0, bytes }, used.event)
+        used.port.post(Packet { key, overlapped, status: 0, information: bytes as usize }, used.event)
     })
 }
 
@@ -357,19 +369,22 @@ pub unsafe extern "C-unwind" fn ntw_GetQueuedCompletionStatus(
     overlapped: *mut *mut c_void,
     milliseconds: u32,
 ) -> i32 {
-    let mut packet = Packet { key: 0, overlapped: core::ptr::null_mut(), status: 0, bytes: 0 };
+    let mut packet = Packet::NONE;
     // SAFETY: one place, which outlives the call.
-    let removed = unsafe { remove(port, &raw mut packet, 1, milliseconds, false) };
+    let removed = unsafe { remove(port, &raw mut packet, 1, deadline(milliseconds), false) };
     // SAFETY: the same contract. As on Windows, a failure writes nothing else.
     unsafe { put(overlapped, packet.overlapped) };
     call_for_bool(|| {
         removed?;
         // SAFETY: the same contract.
         unsafe {
-            put(bytes, packet.bytes);
+            put(bytes, packet.information as u32);
             put(key, packet.key);
         }
-        Ok(())
+        match packet.status as u32 {
+            FAILED_STATUS.. => Err(Error(ntw_RtlNtStatusToDosError(packet.status as u32))),
+            _ => Ok(()),
+        }
     })
 }
 
@@ -388,10 +403,147 @@ pub unsafe extern "C-unwind" fn ntw_GetQueuedCompletionStatusEx(
         return call_for_bool(|| Err(INVALID_PARAMETER));
     }
     // SAFETY: the same contract.
-    let taken = unsafe { remove(port, entries, count, milliseconds, alertable != 0) };
+    let taken = unsafe { remove(port, entries, count, deadline(milliseconds), alertable != 0) };
     call_for_bool(|| {
         // SAFETY: the same contract.
         unsafe { put(removed, taken.unwrap_or(0)) };
         taken.map(drop)
     })
+}
+
+// ==== By the functions of ntdll ====
+
+/// # Safety
+/// `port` is NULL or may be written; `attributes` is NULL or points to some, and what they point to is there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtCreateIoCompletion(
+    port: *mut Handle,
+    access: u32,
+    attributes: *const ObjectAttributes,
+    _threads: u32,
+) -> u32 {
+    // SAFETY: the same contract.
+    unsafe {
+        attributes::create(Kind::Port, port, access, attributes, Ok(New::Event { manual: true, signaled: false }))
+    }
+}
+
+/// # Safety
+/// The contract is that of [`ntw_NtCreateIoCompletion`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtOpenIoCompletion(
+    port: *mut Handle,
+    access: u32,
+    attributes: *const ObjectAttributes,
+) -> u32 {
+    // SAFETY: the same contract.
+    unsafe { attributes::open(Kind::Port, port, access, attributes) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn ntw_NtSetIoCompletion(
+    port: Handle,
+    key: usize,
+    value: *mut c_void,
+    status: u32,
+    information: usize,
+) -> u32 {
+    call_for_status(|| {
+        nt::of_kind(port, Kind::Port)?;
+        let used = Used::of(port)?;
+        used.port.post(Packet { key, overlapped: value, status: status as usize, information }, used.event)?;
+        Ok(SUCCESS)
+    })
+}
+
+/// IO_STATUS_BLOCK
+#[repr(C)]
+pub struct Block {
+    status: usize,
+    information: usize,
+}
+
+/// # Safety
+/// Each pointer but the last is NULL or may be written; `timeout` is NULL or points to a LARGE_INTEGER.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn ntw_NtRemoveIoCompletion(
+    port: Handle,
+    key: *mut usize,
+    value: *mut *mut c_void,
+    block: *mut Block,
+    timeout: *const i64,
+) -> u32 {
+    let mut packet = Packet::NONE;
+    // SAFETY: the same contract; one place, which outlives the call.
+    let removed = unsafe { remove_by_nt(port, &raw mut packet, 1, timeout, false) };
+    call_for_status(|| {
+        removed?;
+        // SAFETY: the same contract.
+        unsafe {
+            put(key, packet.key);
+            put(value, packet.overlapped);
+            put(block, Block { status: packet.status, information: packet.information });
+        }
+        Ok(SUCCESS)
+    })
+}
+
+/// # Safety
+/// `entries` points to `count` places; `removed` is NULL or may be written; `timeout` is NULL or points to a LARGE_INTEGER.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn ntw_NtRemoveIoCompletionEx(
+    port: Handle,
+    entries: *mut Packet,
+    count: u32,
+    removed: *mut u32,
+    timeout: *const i64,
+    alertable: u8,
+) -> u32 {
+    if count == 0 || entries.is_null() {
+        return status::INVALID_PARAMETER.0;
+    }
+    // SAFETY: the same contract.
+    let taken = unsafe { remove_by_nt(port, entries, count, timeout, alertable != 0) };
+    call_for_status(|| {
+        // SAFETY: the same contract.
+        unsafe { put(removed, taken.unwrap_or(0)) };
+        taken.map(|_| SUCCESS)
+    })
+}
+
+/// # Safety
+/// The contract is that of [`Room::new`]; `timeout` is NULL or points to a LARGE_INTEGER.
+unsafe fn remove_by_nt(
+    port: Handle,
+    entries: *mut Packet,
+    places: u32,
+    timeout: *const i64,
+    alertable: bool,
+) -> status::Result<u32> {
+    nt::of_kind(port, Kind::Port)?;
+    // SAFETY: the same contract.
+    Ok(unsafe { remove(port, entries, places, wait::deadline_at(timeout), alertable) }?)
+}
+
+/// The class of information that a port has.
+const BASIC: u32 = 0;
+
+/// # Safety
+/// `information` is NULL or may be written, for as many bytes; `length` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtQueryIoCompletion(
+    port: Handle,
+    class: u32,
+    information: *mut c_void,
+    bytes: u32,
+    length: *mut u32,
+) -> u32 {
+    let packets = || {
+        let found = nt::of_kind(port, Kind::Port)?;
+        let used = Used::of_target(found.entry.target(), found.object)?;
+        let packets = used.port.lock()?.packets.len();
+        Ok(u32::try_from(packets).unwrap_or(u32::MAX))
+    };
+    // SAFETY: the same contract.
+    unsafe { nt::answered(class == BASIC, information.cast(), bytes, length, packets) }
 }

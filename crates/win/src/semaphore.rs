@@ -47,11 +47,11 @@ pub unsafe extern "C" fn ntw_CreateSemaphoreExA(
     initial: i32,
     maximum: i32,
     name: *const c_char,
-    _flags: u32,
+    flags: u32,
     access: u32,
 ) -> Handle {
     // SAFETY: the same contract.
-    unsafe { create(attributes, || text::narrow(name), initial, maximum, Some(access)) }
+    unsafe { create(attributes, create::with_flags(flags, 0, || text::narrow(name)), initial, maximum, Some(access)) }
 }
 
 /// # Safety
@@ -62,11 +62,11 @@ pub unsafe extern "C" fn ntw_CreateSemaphoreExW(
     initial: i32,
     maximum: i32,
     name: *const u16,
-    _flags: u32,
+    flags: u32,
     access: u32,
 ) -> Handle {
     // SAFETY: the same contract.
-    unsafe { create(attributes, || text::wide(name), initial, maximum, Some(access)) }
+    unsafe { create(attributes, create::with_flags(flags, 0, || text::wide(name)), initial, maximum, Some(access)) }
 }
 
 /// # Safety

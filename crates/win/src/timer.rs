@@ -35,7 +35,8 @@ use ntux_sync::{New, Object};
 
 use crate::apc::{self, Apc};
 use crate::arena::arena;
-use crate::boundary::{TRUE, call_for_bool};
+use crate::attributes::{self, ObjectAttributes};
+use crate::boundary::{TRUE, call_for_bool, put};
 use crate::create::{self, Attributes};
 use crate::handle::{self, Handle};
 use crate::last_error::{
@@ -44,8 +45,9 @@ use crate::last_error::{
 use crate::locked::Locked;
 use crate::planted::{Bug, planted};
 use crate::record::{Kind, Payload, Target};
+use crate::status::{self, SUCCESS, TIMER_RESUME_IGNORED, call_for_status};
 use crate::word::NS_PER_MS;
-use crate::{text, thread};
+use crate::{nt, text, thread};
 
 /// What SetWaitableTimer is given: an argument, and when the timer was due.
 pub type Routine = extern "C-unwind" fn(*mut c_void, u32, u32);
@@ -244,10 +246,7 @@ unsafe fn create_ex(
     flags: u32,
     access: u32,
 ) -> Handle {
-    if flags & !(MANUAL_RESET | HIGH_RESOLUTION) != 0 {
-        last_error::set(INVALID_PARAMETER);
-        return core::ptr::null_mut();
-    }
+    let name = create::with_flags(flags, MANUAL_RESET | HIGH_RESOLUTION, name);
     // SAFETY: by the contract.
     unsafe { create(attributes, name, flags & MANUAL_RESET != 0, Some(access)) }
 }
@@ -283,7 +282,7 @@ pub unsafe extern "C" fn ntw_OpenWaitableTimerW(access: u32, inherit: i32, name:
 }
 
 /// Changes a timer, which nobody else of this process does meanwhile. Errors: those of a handle; `CALL_NOT_IMPLEMENTED` in a forked child.
-fn change(handle: Handle, change: impl FnOnce(Target, Object, &mut State) -> Result<()>) -> Result<()> {
+fn change<R>(handle: Handle, change: impl FnOnce(Target, Object, &mut State) -> Result<R>) -> Result<R> {
     let found = handle::look_up_modifiable(handle, Kind::Timer)?;
     let target = found.entry.target();
     with(target, |timer| change(target, found.object, &mut *timer.lock().ok_or(CALL_NOT_IMPLEMENTED)?))
@@ -323,29 +322,58 @@ pub unsafe extern "C" fn ntw_SetWaitableTimerEx(
     _delay: u32,
 ) -> i32 {
     call_for_bool(|| {
-        if due.is_null() {
-            return Err(NOACCESS);
-        }
-        let period = u64::try_from(period).map_err(|_| INVALID_PARAMETER)?;
         // SAFETY: the same contract.
-        let ticks = unsafe { due.read_unaligned() };
-        let wanted = match routine {
-            None => None,
-            Some(function) => {
-                Some(Wanted { thread: thread::of_caller()?, function, argument: argument.expose_provenance() })
-            }
-        };
-        change(timer, |target, object, state| {
-            let set =
-                |core: &ntux_sync::Arena, waiter: &_| core.timer_set(waiter, object, due_at(ticks), period * NS_PER_MS);
-            arena()?.with_waiter(set).map_err(of_object)?;
-            state.set(Some(deadline(ticks)), period * NS_PER_MS, wanted);
-            if wanted.is_some() {
-                thread::has_timer(target);
-            }
-            Ok(())
-        })
+        unsafe { set(timer, due, period, routine, argument) }.map(drop)
     })
+}
+
+/// Sets a timer. Returns whether it was signaled before.
+///
+/// # Safety
+/// The contract is that of [`ntw_SetWaitableTimer`].
+unsafe fn set(
+    timer: Handle,
+    due: *const i64,
+    period: i32,
+    routine: Option<Routine>,
+    argument: *mut c_void,
+) -> Result<bool> {
+    if due.is_null() {
+        return Err(NOACCESS);
+    }
+    let period = u64::try_from(period).map_err(|_| INVALID_PARAMETER)?;
+    // SAFETY: the same contract.
+    let ticks = unsafe { due.read_unaligned() };
+    let wanted = match routine {
+        None => None,
+        Some(function) => {
+            Some(Wanted { thread: thread::of_caller()?, function, argument: argument.expose_provenance() })
+        }
+    };
+    change(timer, |target, object, state| {
+        let was_signaled = is_signaled(object)?;
+        let set =
+            |core: &ntux_sync::Arena, waiter: &_| core.timer_set(waiter, object, due_at(ticks), period * NS_PER_MS);
+        arena()?.with_waiter(set).map_err(of_object)?;
+        state.set(Some(deadline(ticks)), period * NS_PER_MS, wanted);
+        if wanted.is_some() {
+            thread::has_timer(target);
+        }
+        Ok(was_signaled)
+    })
+}
+
+/// Cancels a timer. Returns whether it is signaled, which that does not change.
+fn cancel(timer: Handle) -> Result<bool> {
+    change(timer, |_, object, state| {
+        arena()?.with_waiter(|core, waiter| core.timer_cancel(waiter, object)).map_err(of_object)?;
+        state.set(None, 0, None);
+        is_signaled(object)
+    })
+}
+
+fn is_signaled(timer: Object) -> Result<bool> {
+    arena()?.with_waiter(|core, waiter| core.timer_read(waiter, timer)).map(|state| state.signaled).map_err(of_object)
 }
 
 /// The same time for the core.
@@ -368,11 +396,102 @@ pub fn deadline(due: i64) -> Deadline {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn ntw_CancelWaitableTimer(timer: Handle) -> i32 {
-    call_for_bool(|| {
-        change(timer, |_, object, state| {
-            arena()?.with_waiter(|core, waiter| core.timer_cancel(waiter, object)).map_err(of_object)?;
-            state.set(None, 0, None);
-            Ok(())
-        })
+    call_for_bool(|| cancel(timer).map(drop))
+}
+
+// ==== By the functions of ntdll ====
+
+/// TIMER_TYPE
+const NOTIFICATION: u32 = 0;
+const SYNCHRONIZATION: u32 = 1;
+
+/// # Safety
+/// `timer` is NULL or may be written; `attributes` is NULL or points to some, and what they point to is there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtCreateTimer(
+    timer: *mut Handle,
+    access: u32,
+    attributes: *const ObjectAttributes,
+    kind: u32,
+) -> u32 {
+    let new = match kind {
+        NOTIFICATION => Ok(New::Timer { manual: true }),
+        SYNCHRONIZATION => Ok(New::Timer { manual: false }),
+        _ => Err(status::INVALID_PARAMETER),
+    };
+    // SAFETY: the same contract.
+    unsafe { attributes::create(Kind::Timer, timer, access, attributes, new) }
+}
+
+/// # Safety
+/// The contract is that of [`ntw_NtCreateTimer`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtOpenTimer(timer: *mut Handle, access: u32, attributes: *const ObjectAttributes) -> u32 {
+    // SAFETY: the same contract.
+    unsafe { attributes::open(Kind::Timer, timer, access, attributes) }
+}
+
+/// # Safety
+/// The contract is that of [`ntw_SetWaitableTimer`]; `before` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtSetTimer(
+    timer: Handle,
+    due: *const i64,
+    routine: Option<Routine>,
+    argument: *mut c_void,
+    resume: u8,
+    period: i32,
+    before: *mut u8,
+) -> u32 {
+    call_for_status(|| {
+        nt::of_kind(timer, Kind::Timer)?;
+        // SAFETY: the same contract.
+        unsafe { put(before, set(timer, due, period, routine, argument)?.into()) };
+        // It succeeds where the system cannot be woken by a timer, and says so.
+        Ok(if resume == 0 { SUCCESS } else { TIMER_RESUME_IGNORED })
     })
+}
+
+/// # Safety
+/// `before` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtCancelTimer(timer: Handle, before: *mut u8) -> u32 {
+    call_for_status(|| {
+        nt::of_kind(timer, Kind::Timer)?;
+        // SAFETY: the same contract.
+        unsafe { put(before, cancel(timer)?.into()) };
+        Ok(SUCCESS)
+    })
+}
+
+/// TIMER_BASIC_INFORMATION
+#[repr(C)]
+struct Basic {
+    left: i64,
+    is_signaled: u8,
+}
+
+const BASIC: u32 = 0;
+
+/// # Safety
+/// `information` is NULL or may be written, for as many bytes; `length` is NULL or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ntw_NtQueryTimer(
+    timer: Handle,
+    class: u32,
+    information: *mut c_void,
+    bytes: u32,
+    length: *mut u32,
+) -> u32 {
+    let state = || {
+        let object = nt::of_kind(timer, Kind::Timer)?.object;
+        let state = arena()?.with_waiter(|core, waiter| core.timer_read(waiter, object)).map_err(of_object)?;
+        let left_ns = state.due.map_or(0, |due| match due.clock {
+            Clock::Wall => due.at_ns.saturating_sub(clock::realtime_ns()),
+            _ => due.at_ns.saturating_sub(clock::monotonic_ns()),
+        });
+        Ok(Basic { left: (left_ns / NS_PER_TICK) as i64, is_signaled: state.signaled.into() })
+    };
+    // SAFETY: the same contract.
+    unsafe { nt::answered(class == BASIC, information.cast(), bytes, length, state) }
 }

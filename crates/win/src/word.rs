@@ -71,6 +71,11 @@ pub fn wake_all_long(word: &Word64) {
     wake_at(core::ptr::from_ref(word).expose_provenance(), Size::Bits64, u32::MAX, ANY);
 }
 
+/// Wakes the thread that has waited longest for a word of 64 bits.
+pub fn wake_one_long(word: &Word64) {
+    wake_at(core::ptr::from_ref(word).expose_provenance(), Size::Bits64, 1, ANY);
+}
+
 /// The same of a word of the program. The memory is not looked at. Returns how many threads it woke.
 pub fn wake_at(address: usize, size: Size, count: u32, classes: u32) -> u32 {
     #[cfg(ntux_explore)]

@@ -43,6 +43,9 @@ families! {
     threads_meet_by_keys: "keyed.c";
     functions_of_ntdll_say_what_was: "nt.c";
     descriptors_are_waited_for_and_polled: "descriptors.c";
+    locks_have_names_of_ntdll: "rtl.c";
+    lists_are_pushed_and_popped: "lists.c";
+    words_are_changed_in_one_step: "interlocked.c";
     what_is_not_there_says_so: "refused.c";
 }
 

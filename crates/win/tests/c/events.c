@@ -83,5 +83,7 @@ int main(void)
     states();
     pulse();
     refusals();
+    FAILS(ERROR_INVALID_PARAMETER, 0, CreateEventExA(NULL, NULL, 4, EVENT_ALL_ACCESS) != NULL);
+    FAILS(ERROR_INVALID_PARAMETER, 0, CreateEventExW(NULL, NULL, 4, EVENT_ALL_ACCESS) != NULL);
     return report();
 }

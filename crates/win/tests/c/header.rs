@@ -7,9 +7,10 @@ use std::process::Command;
 use crate::commands::{output, run};
 use crate::install::{prefix, scratch};
 
-const HEADERS: [&str; 10] = [
+const HEADERS: [&str; 12] = [
     "types",
     "errors",
+    "interlockedapi",
     "ntstatus",
     "synchapi",
     "threadapi",
@@ -18,6 +19,7 @@ const HEADERS: [&str; 10] = [
     "ioapiset",
     "descriptors",
     "nt",
+    "refused",
 ];
 const STRICT: [&str; 7] = ["-Wall", "-Wextra", "-pedantic", "-Werror", "-Wconversion", "-Wundef", "-fsyntax-only"];
 
@@ -57,16 +59,48 @@ fn a_programs_own_types_take_the_place_of_ours() {
     let ours = fs::read_to_string(prefix().join("include/ntux/win/types.h")).unwrap();
     let (_, rest) = ours.split_once("#else\n").unwrap();
     let (definitions, _) = rest.split_once("#endif /* NTUX_WIN_TYPES */").unwrap();
-    let of = |text: &str| {
+    let chosen = format!("-DNTUX_WIN_TYPES=\"{}\"", types.display());
+    let of = |text: &str, (compiler, dialect), has: &[&str]| {
         fs::write(&types, text).unwrap();
-        let chosen = format!("-DNTUX_WIN_TYPES=\"{}\"", types.display());
-        compile("cc", "c99", &[&chosen], &includes(HEADERS.into_iter()))
+        compile(compiler, dialect, &[&[chosen.as_str()], has].concat(), &includes(HEADERS.into_iter()))
     };
-    let (compiled, text) = of(definitions);
-    assert!(compiled, "{text}");
+    let languages = [("cc", "c90"), ("cc", "c99"), ("c++", "c++98"), ("c++", "c++17")];
+    for language in languages {
+        let (compiled, text) = of(definitions, language, &[]);
+        assert!(compiled, "{language:?}: {text}");
+    }
     // A LONG of 64 bits, which Windows never has.
-    let (compiled, text) = of(&definitions.replace("typedef int LONG;", "typedef long LONG;"));
+    let (compiled, text) = of(&definitions.replace("typedef int LONG;", "typedef long LONG;"), languages[1], &[]);
     assert!(!compiled && text.contains("ntux_win_sizes"), "{text}");
+    // Locks of its own: each alone, and all of them.
+    let own_locks = [
+        (
+            "CRITICAL_SECTION",
+            "typedef struct { PVOID a[5]; } CRITICAL_SECTION, *PCRITICAL_SECTION, *LPCRITICAL_SECTION;\n",
+        ),
+        ("SRWLOCK", "typedef struct { PVOID a; } SRWLOCK, *PSRWLOCK;\n"),
+        ("CONDITION_VARIABLE", "typedef struct { PVOID a; } CONDITION_VARIABLE, *PCONDITION_VARIABLE;\n"),
+        (
+            "INIT_ONCE",
+            "typedef struct { PVOID a; } INIT_ONCE, *PINIT_ONCE, *LPINIT_ONCE;\n\
+             typedef BOOL(*PINIT_ONCE_FN)(PINIT_ONCE once, PVOID parameter, PVOID *context);\n",
+        ),
+        ("BARRIER", "typedef struct { PVOID a[4]; } SYNCHRONIZATION_BARRIER, *LPSYNCHRONIZATION_BARRIER;\n"),
+    ];
+    for (lock, own) in own_locks {
+        let text = format!("{definitions}{own}");
+        let (compiled, said) = of(&text, languages[1], &[&format!("-DNTUX_WIN_TYPES_HAVE_{lock}")]);
+        assert!(compiled, "{lock}: {said}");
+        // Not said, there are two of the name.
+        assert!(!of(&text, languages[1], &[]).0, "{lock} twice");
+    }
+    let all: String = own_locks.iter().map(|(_, own)| *own).collect();
+    for language in languages {
+        let (compiled, text) = of(&format!("{definitions}{all}"), language, &["-DNTUX_WIN_TYPES_HAVE_LOCKS"]);
+        assert!(compiled, "{language:?}: {text}");
+    }
+    let (compiled, _) = of(definitions, languages[1], &["-DNTUX_WIN_TYPES_HAVE_LOCKS"]);
+    assert!(!compiled, "there are no locks");
 }
 
 #[test]

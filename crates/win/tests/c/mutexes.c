@@ -165,5 +165,7 @@ int main(void)
     closed_while_awaited();
     closed_before_the_end();
     closed_while_owned();
+    FAILS(ERROR_INVALID_PARAMETER, 0, CreateMutexExA(NULL, NULL, 2, MUTEX_ALL_ACCESS) != NULL);
+    FAILS(ERROR_INVALID_PARAMETER, 0, CreateMutexExW(NULL, NULL, 2, MUTEX_ALL_ACCESS) != NULL);
     return report();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Events, mutexes, semaphores, waits and calls by the functions of ntdll. */
 #include "check.h"
+#include <ntux/win/ioapiset.h>
 #include <ntux/win/nt.h>
 
 #define NUMBER(number) ((HANDLE)(ULONG_PTR)(number))
@@ -150,6 +151,157 @@ static void waits(void)
     IS(TRUE, CloseHandle(handles[1]));
 }
 
+static DWORD WINAPI own_port(LPVOID port)
+{
+    ULONG_PTR key = 0, value = 0;
+    IO_STATUS_BLOCK block;
+
+    IS(STATUS_SUCCESS, NtRemoveIoCompletion((HANDLE)port, &key, &value, &block, NULL));
+    return (DWORD)key;
+}
+
+static void timers(void)
+{
+    TIMER_BASIC_INFORMATION is;
+    LARGE_INTEGER later;
+    HANDLE timer, event = CreateEvent(NULL, FALSE, FALSE, NULL);
+    BOOLEAN before = 7;
+
+    later.QuadPart = -100000000; /* ten seconds */
+    WORKS(STATUS_INVALID_PARAMETER, NtCreateTimer(&timer, TIMER_ALL_ACCESS, NULL, 2));
+    IS(1, timer == NULL);
+    WORKS(STATUS_SUCCESS, NtCreateTimer(&timer, TIMER_ALL_ACCESS, NULL, NotificationTimer));
+    WORKS(STATUS_SUCCESS, NtQueryTimer(timer, TimerBasicInformation, &is, sizeof is, NULL));
+    IS(0, is.RemainingTime.QuadPart);
+    IS(FALSE, is.TimerState);
+    WORKS(STATUS_ACCESS_VIOLATION, NtSetTimer(timer, NULL, NULL, NULL, FALSE, 0, &before));
+    WORKS(STATUS_INVALID_PARAMETER, NtSetTimer(timer, &later, NULL, NULL, FALSE, -1, &before));
+    WORKS(STATUS_OBJECT_TYPE_MISMATCH, NtSetTimer(event, &later, NULL, NULL, FALSE, 0, &before));
+    IS(7, before);
+    WORKS(STATUS_SUCCESS, NtSetTimer(timer, &later, NULL, NULL, FALSE, 0, &before));
+    IS(FALSE, before);
+    WORKS(STATUS_SUCCESS, NtQueryTimer(timer, TimerBasicInformation, &is, sizeof is, NULL));
+    IS(1, is.RemainingTime.QuadPart > 0 && is.RemainingTime.QuadPart <= 100000000);
+    WORKS(STATUS_TIMER_RESUME_IGNORED, NtSetTimer(timer, &soon, NULL, NULL, TRUE, 0, NULL));
+    WORKS(STATUS_SUCCESS, NtWaitForSingleObject(timer, FALSE, NULL));
+    before = 7;
+    WORKS(STATUS_SUCCESS, NtCancelTimer(timer, &before));
+    IS(TRUE, before);
+    WORKS(STATUS_SUCCESS, NtQueryTimer(timer, TimerBasicInformation, &is, sizeof is, NULL));
+    IS(TRUE, is.TimerState);
+    WORKS(STATUS_INVALID_INFO_CLASS, NtQueryTimer(timer, 1, &is, sizeof is, NULL));
+    WORKS(STATUS_OBJECT_TYPE_MISMATCH, NtCancelTimer(event, NULL));
+    WORKS(STATUS_SUCCESS, NtClose(timer));
+    WORKS(STATUS_SUCCESS, NtCreateTimer(&timer, TIMER_ALL_ACCESS, NULL, SynchronizationTimer));
+    WORKS(STATUS_SUCCESS, NtSetTimer(timer, &soon, NULL, NULL, FALSE, 0, NULL));
+    WORKS(STATUS_SUCCESS, NtWaitForSingleObject(timer, FALSE, NULL));
+    WORKS(STATUS_TIMEOUT, NtWaitForSingleObject(timer, FALSE, &now));
+    WORKS(STATUS_SUCCESS, NtClose(timer));
+    WORKS(STATUS_SUCCESS, NtClose(event));
+}
+
+static void ports(void)
+{
+    IO_COMPLETION_BASIC_INFORMATION is;
+    FILE_IO_COMPLETION_INFORMATION entries[3];
+    IO_STATUS_BLOCK block;
+    HANDLE port, thread, event = CreateEvent(NULL, FALSE, FALSE, NULL);
+    ULONG_PTR key = 7, value = 7, wide = 5;
+    ULONG count = 7, length = 7;
+    LPOVERLAPPED overlapped;
+    DWORD bytes, code = 0;
+
+    wide <<= 32;
+    WORKS(STATUS_SUCCESS, NtCreateIoCompletion(&port, IO_COMPLETION_ALL_ACCESS, NULL, 0));
+    WORKS(STATUS_TIMEOUT, NtRemoveIoCompletion(port, &key, &value, &block, &now));
+    IS(7, key);
+    WORKS(STATUS_SUCCESS, NtSetIoCompletion(port, 1, 2, STATUS_UNSUCCESSFUL, wide));
+    WORKS(STATUS_SUCCESS, NtSetIoCompletion(port, 3, 4, STATUS_SUCCESS, 5));
+    WORKS(STATUS_SUCCESS, NtQueryIoCompletion(port, IoCompletionBasicInformation, &is, sizeof is, &length));
+    IS(2, is.Depth);
+    IS(sizeof is, length);
+    WORKS(STATUS_INFO_LENGTH_MISMATCH, NtQueryIoCompletion(port, IoCompletionBasicInformation, &is, 8, NULL));
+    WORKS(STATUS_OBJECT_TYPE_MISMATCH, NtQueryIoCompletion(event, IoCompletionBasicInformation, &is, sizeof is, NULL));
+    WORKS(STATUS_SUCCESS, NtRemoveIoCompletion(port, &key, &value, &block, NULL));
+    IS(1, key);
+    IS(2, value);
+    IS(STATUS_UNSUCCESSFUL, block.Status);
+    IS(1, block.Information == wide);
+    WORKS(STATUS_SUCCESS, NtSetIoCompletion(port, 6, 7, STATUS_SUCCESS, 8));
+    WORKS(STATUS_INVALID_PARAMETER, NtRemoveIoCompletionEx(port, entries, 0, &count, &now, FALSE));
+    IS(7, count);
+    WORKS(STATUS_SUCCESS, NtRemoveIoCompletionEx(port, entries, 3, &count, &now, FALSE));
+    IS(2, count);
+    IS(3, entries[0].CompletionKey);
+    IS(8, entries[1].IoStatusBlock.Information);
+    WORKS(STATUS_TIMEOUT, NtRemoveIoCompletionEx(port, entries, 3, &count, &soon, TRUE));
+    WORKS(STATUS_OBJECT_TYPE_MISMATCH, NtRemoveIoCompletion(event, &key, &value, &block, &now));
+    WORKS(STATUS_OBJECT_TYPE_MISMATCH, NtSetIoCompletion(event, 0, 0, 0, 0));
+    /* Win32 says of a status that is a failure what the failure is. */
+    WORKS(STATUS_SUCCESS, NtSetIoCompletion(port, 1, 2, STATUS_ACCESS_DENIED, 9));
+    FAILS(ERROR_ACCESS_DENIED, FALSE, GetQueuedCompletionStatus(port, &bytes, &key, &overlapped, 0));
+    IS(2, (ULONG_PTR)overlapped);
+    IS(9, bytes);
+    thread = start(own_port, port);
+    a_while();
+    WORKS(STATUS_SUCCESS, NtSetIoCompletion(port, 11, 0, STATUS_SUCCESS, 0));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    IS(TRUE, GetExitCodeThread(thread, &code));
+    IS(11, code);
+    IS(TRUE, CloseHandle(thread));
+    WORKS(STATUS_SUCCESS, NtClose(port));
+    WORKS(STATUS_INVALID_HANDLE, NtSetIoCompletion(port, 0, 0, 0, 0));
+    WORKS(STATUS_SUCCESS, NtCreateIoCompletion(&port, IO_COMPLETION_QUERY_STATE, NULL, 0));
+    WORKS(STATUS_ACCESS_DENIED, NtSetIoCompletion(port, 0, 0, 0, 0));
+    WORKS(STATUS_SUCCESS, NtQueryIoCompletion(port, IoCompletionBasicInformation, &is, sizeof is, NULL));
+    IS(0, is.Depth);
+    WORKS(STATUS_SUCCESS, NtClose(port));
+    WORKS(STATUS_SUCCESS, NtClose(event));
+}
+
+static ULONG_PTR added;
+
+static void CALLBACK add(ULONG_PTR first, ULONG_PTR second, ULONG_PTR third)
+{
+    added += first + 10 * second + 100 * third;
+}
+
+static void duplicates_and_calls(void)
+{
+    HANDLE self = GetCurrentProcess(), event = CreateEvent(NULL, TRUE, FALSE, NULL), second, thread;
+    DWORD flags = 7;
+
+    WORKS(STATUS_SUCCESS, NtDuplicateObject(self, event, self, &second, SYNCHRONIZE, OBJ_INHERIT, 0));
+    WORKS(STATUS_ACCESS_DENIED, NtSetEvent(second, NULL));
+    WORKS(TRUE, GetHandleInformation(second, &flags));
+    IS(HANDLE_FLAG_INHERIT, flags);
+    WORKS(STATUS_SUCCESS, NtDuplicateObject(self, second, self, &thread, 0, 0,
+                                            DUPLICATE_SAME_ACCESS | DUPLICATE_SAME_ATTRIBUTES | DUPLICATE_CLOSE_SOURCE));
+    WORKS(TRUE, GetHandleInformation(thread, &flags));
+    IS(HANDLE_FLAG_INHERIT, flags);
+    WORKS(STATUS_INVALID_HANDLE, NtClose(second));
+    WORKS(STATUS_SUCCESS, NtClose(thread));
+    WORKS(STATUS_INVALID_HANDLE, NtDuplicateObject(self, second, self, &thread, 0, 0, DUPLICATE_SAME_ACCESS));
+
+    WORKS(STATUS_SUCCESS, NtQueueApcThread(GetCurrentThread(), add, 1, 2, 3));
+    WORKS(STATUS_SUCCESS, NtQueueApcThread(GetCurrentThread(), NULL, 1, 2, 3));
+    IS(0, added);
+    WORKS(STATUS_SUCCESS, NtTestAlert());
+    IS(321, added);
+    WORKS(STATUS_SUCCESS, NtTestAlert());
+    IS(321, added);
+    WORKS(STATUS_SUCCESS, NtQueueApcThread(GetCurrentThread(), NULL, 1, 2, 3));
+    WORKS(STATUS_TIMEOUT, NtWaitForSingleObject(event, TRUE, &now));
+    WORKS(STATUS_OBJECT_TYPE_MISMATCH, NtQueueApcThread(event, add, 0, 0, 0));
+    thread = start(own, CreateMutex(NULL, FALSE, NULL));
+    IS(WAIT_OBJECT_0, WaitForSingleObject(thread, INFINITE));
+    WORKS(STATUS_UNSUCCESSFUL, NtQueueApcThread(thread, add, 0, 0, 0));
+    WORKS(STATUS_UNSUCCESSFUL, NtQueueApcThread(thread, NULL, 0, 0, 0));
+    IS(TRUE, CloseHandle(thread));
+    WORKS(STATUS_INVALID_HANDLE, NtQueueApcThread(thread, add, 0, 0, 0));
+    IS(TRUE, CloseHandle(event));
+}
+
 static DWORD WINAPI wait_for_call(LPVOID caller)
 {
     IS(STATUS_SUCCESS, NtAlertThreadByThreadId((HANDLE)caller));
@@ -266,6 +418,9 @@ int main(void)
     semaphores();
     waits();
     called();
+    timers();
+    ports();
+    duplicates_and_calls();
     names();
     return report();
 }

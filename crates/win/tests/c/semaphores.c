@@ -33,5 +33,7 @@ int main(void)
     FAILS(ERROR_TOO_MANY_POSTS, FALSE, ReleaseSemaphore(semaphore, 0x7fffffff, NULL));
     WORKS(WAIT_OBJECT_0, WaitForSingleObject(semaphore, 0));
     IS(TRUE, CloseHandle(semaphore));
+    FAILS(ERROR_INVALID_PARAMETER, 0, CreateSemaphoreExA(NULL, 0, 1, NULL, 1, SEMAPHORE_ALL_ACCESS) != NULL);
+    FAILS(ERROR_INVALID_PARAMETER, 0, CreateSemaphoreExW(NULL, 0, 1, NULL, 1, SEMAPHORE_ALL_ACCESS) != NULL);
     return report();
 }

@@ -14,9 +14,20 @@ use dynamic_symbols::{dynamic_symbols, exported};
 type Names = BTreeSet<String>;
 
 fn headers() -> String {
-    ["errors", "synchapi", "threadapi", "threadpool", "memoryapi", "ioapiset", "descriptors", "nt"]
-        .map(|name| fs::read_to_string(crate_dir().join(format!("include/ntux/win/{name}.h"))).unwrap())
-        .concat()
+    [
+        "errors",
+        "interlockedapi",
+        "synchapi",
+        "threadapi",
+        "threadpool",
+        "memoryapi",
+        "ioapiset",
+        "descriptors",
+        "nt",
+        "refused",
+    ]
+    .map(|name| fs::read_to_string(crate_dir().join(format!("include/ntux/win/{name}.h"))).unwrap())
+    .concat()
 }
 
 /// The functions that headers declare, without those that they define: each declaration begins a line.
@@ -25,7 +36,7 @@ fn declared(headers: &str) -> Names {
     headers
         .lines()
         .filter(is_declaration)
-        .filter_map(|line| line.split_once(" ntw_"))
+        .filter_map(|line| line.split_once("ntw_"))
         .filter_map(|(_, rest)| rest.split_once('('))
         .map(|(name, _)| format!("ntw_{name}"))
         .collect()

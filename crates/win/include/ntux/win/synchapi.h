@@ -14,6 +14,7 @@
 #define NTUX_WIN_SYNCHAPI_H
 
 #include <ntux/win/errors.h>
+#include <ntux/win/interlockedapi.h>
 #include <ntux/win/types.h>
 
 #ifdef __cplusplus
@@ -248,74 +249,6 @@ BOOL ntw_SetWaitableTimerEx(HANDLE timer, const void *due, LONG period,
                             PVOID context, ULONG delay);
 BOOL ntw_CancelWaitableTimer(HANDLE timer);
 
-/* ==== Interlocked: the compiler's own, with full barriers; each returns what Windows' returns ==== */
-
-#define NTUX_WIN_INTERLOCKED static __inline__ __attribute__((__unused__))
-
-NTUX_WIN_INTERLOCKED LONG ntw_InterlockedIncrement(volatile LONG *place)
-{
-    return __atomic_add_fetch(place, 1, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG ntw_InterlockedDecrement(volatile LONG *place)
-{
-    return __atomic_sub_fetch(place, 1, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG ntw_InterlockedExchange(volatile LONG *place, LONG value)
-{
-    return __atomic_exchange_n(place, value, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG ntw_InterlockedExchangeAdd(volatile LONG *place, LONG value)
-{
-    return __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG ntw_InterlockedCompareExchange(volatile LONG *place, LONG value, LONG expected)
-{
-    __atomic_compare_exchange_n(place, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    return expected;
-}
-NTUX_WIN_INTERLOCKED LONG ntw_InterlockedAnd(volatile LONG *place, LONG value)
-{
-    return __atomic_fetch_and(place, value, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG ntw_InterlockedOr(volatile LONG *place, LONG value)
-{
-    return __atomic_fetch_or(place, value, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG ntw_InterlockedXor(volatile LONG *place, LONG value)
-{
-    return __atomic_fetch_xor(place, value, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG64 ntw_InterlockedIncrement64(volatile LONG64 *place)
-{
-    return __atomic_add_fetch(place, 1, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG64 ntw_InterlockedDecrement64(volatile LONG64 *place)
-{
-    return __atomic_sub_fetch(place, 1, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG64 ntw_InterlockedExchange64(volatile LONG64 *place, LONG64 value)
-{
-    return __atomic_exchange_n(place, value, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG64 ntw_InterlockedExchangeAdd64(volatile LONG64 *place, LONG64 value)
-{
-    return __atomic_fetch_add(place, value, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED LONG64 ntw_InterlockedCompareExchange64(volatile LONG64 *place, LONG64 value, LONG64 expected)
-{
-    __atomic_compare_exchange_n(place, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    return expected;
-}
-NTUX_WIN_INTERLOCKED PVOID ntw_InterlockedExchangePointer(PVOID volatile *place, PVOID value)
-{
-    return __atomic_exchange_n(place, value, __ATOMIC_SEQ_CST);
-}
-NTUX_WIN_INTERLOCKED PVOID ntw_InterlockedCompareExchangePointer(PVOID volatile *place, PVOID value, PVOID expected)
-{
-    __atomic_compare_exchange_n(place, &expected, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-    return expected;
-}
-
 /* ==== Plain names ==== */
 
 #ifdef NTUX_WIN32_NAMES
@@ -392,21 +325,6 @@ NTUX_WIN_INTERLOCKED PVOID ntw_InterlockedCompareExchangePointer(PVOID volatile 
 #define SetWaitableTimer ntw_SetWaitableTimer
 #define SetWaitableTimerEx ntw_SetWaitableTimerEx
 #define CancelWaitableTimer ntw_CancelWaitableTimer
-#define InterlockedIncrement ntw_InterlockedIncrement
-#define InterlockedDecrement ntw_InterlockedDecrement
-#define InterlockedExchange ntw_InterlockedExchange
-#define InterlockedExchangeAdd ntw_InterlockedExchangeAdd
-#define InterlockedCompareExchange ntw_InterlockedCompareExchange
-#define InterlockedAnd ntw_InterlockedAnd
-#define InterlockedOr ntw_InterlockedOr
-#define InterlockedXor ntw_InterlockedXor
-#define InterlockedIncrement64 ntw_InterlockedIncrement64
-#define InterlockedDecrement64 ntw_InterlockedDecrement64
-#define InterlockedExchange64 ntw_InterlockedExchange64
-#define InterlockedExchangeAdd64 ntw_InterlockedExchangeAdd64
-#define InterlockedCompareExchange64 ntw_InterlockedCompareExchange64
-#define InterlockedExchangePointer ntw_InterlockedExchangePointer
-#define InterlockedCompareExchangePointer ntw_InterlockedCompareExchangePointer
 #ifdef UNICODE
 #define CreateEvent ntw_CreateEventW
 #define CreateEventEx ntw_CreateEventExW

@@ -68,9 +68,9 @@ DWORD ntw_GetProcessId(HANDLE process);
 BOOL ntw_GetExitCodeProcess(HANDLE process, LPDWORD code);
 
 /* They are called in the order of arrival, in the thread's alertable waits, and before it begins. */
-DWORD ntw_QueueUserAPC(PAPCFUNC function, HANDLE thread, ULONG_PTR argument);
+DWORD ntw_QueueUserAPC(VOID(CALLBACK *function)(ULONG_PTR argument), HANDLE thread, ULONG_PTR argument);
 /* With flags: refused. */
-BOOL ntw_QueueUserAPC2(PAPCFUNC function, HANDLE thread, ULONG_PTR argument, DWORD flags);
+BOOL ntw_QueueUserAPC2(VOID(CALLBACK *function)(ULONG_PTR argument), HANDLE thread, ULONG_PTR argument, DWORD flags);
 
 /* ==== Plain names ==== */
 

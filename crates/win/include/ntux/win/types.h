@@ -6,7 +6,10 @@
  *
  *     #define NTUX_WIN_TYPES "winpr/wtypes.h"
  *
- * Then that header takes the place of this one. It must define every type of this one, with the same sizes; the headers check that.
+ * Then that header takes the place of this one, but for the types of locks and lists. It must define every other type of this one, with the
+ * same sizes; the headers check that. If it has types of locks, too, the program names those: by NTUX_WIN_TYPES_HAVE_CRITICAL_SECTION,
+ * _SRWLOCK, _CONDITION_VARIABLE, _INIT_ONCE (with PINIT_ONCE_FN), _BARRIER, or all of these by NTUX_WIN_TYPES_HAVE_LOCKS; and
+ * NTUX_WIN_TYPES_HAVE_SLIST.
  */
 #ifndef NTUX_WIN_TYPES_H
 #define NTUX_WIN_TYPES_H
@@ -110,8 +113,11 @@ typedef struct _FILETIME {
     DWORD dwHighDateTime;
 } FILETIME, *PFILETIME, *LPFILETIME;
 
-/* Locks in the program's memory. Their members belong to the library. */
+#endif /* NTUX_WIN_TYPES */
 
+/* Locks and lists in the program's memory. Their members belong to the library. */
+
+#if !defined(NTUX_WIN_TYPES) || !(defined(NTUX_WIN_TYPES_HAVE_LOCKS) || defined(NTUX_WIN_TYPES_HAVE_CRITICAL_SECTION))
 typedef struct _RTL_CRITICAL_SECTION_DEBUG {
     ULONG_PTR Reserved[5];
     DWORD_PTR Spare[1];
@@ -125,21 +131,29 @@ typedef struct _RTL_CRITICAL_SECTION {
     HANDLE LockSemaphore;
     ULONG_PTR SpinCount;
 } RTL_CRITICAL_SECTION, CRITICAL_SECTION, *PCRITICAL_SECTION, *LPCRITICAL_SECTION;
+#endif
 
+#if !defined(NTUX_WIN_TYPES) || !(defined(NTUX_WIN_TYPES_HAVE_LOCKS) || defined(NTUX_WIN_TYPES_HAVE_SRWLOCK))
 typedef struct _RTL_SRWLOCK {
     PVOID Ptr;
 } RTL_SRWLOCK, SRWLOCK, *PSRWLOCK;
+#endif
 
+#if !defined(NTUX_WIN_TYPES) || !(defined(NTUX_WIN_TYPES_HAVE_LOCKS) || defined(NTUX_WIN_TYPES_HAVE_CONDITION_VARIABLE))
 typedef struct _RTL_CONDITION_VARIABLE {
     PVOID Ptr;
 } RTL_CONDITION_VARIABLE, CONDITION_VARIABLE, *PCONDITION_VARIABLE;
+#endif
 
+#if !defined(NTUX_WIN_TYPES) || !(defined(NTUX_WIN_TYPES_HAVE_LOCKS) || defined(NTUX_WIN_TYPES_HAVE_INIT_ONCE))
 typedef union _RTL_RUN_ONCE {
     PVOID Ptr;
 } RTL_RUN_ONCE, INIT_ONCE, *PINIT_ONCE, *LPINIT_ONCE;
 
 typedef BOOL(CALLBACK *PINIT_ONCE_FN)(PINIT_ONCE once, PVOID parameter, PVOID *context);
+#endif
 
+#if !defined(NTUX_WIN_TYPES) || !(defined(NTUX_WIN_TYPES_HAVE_LOCKS) || defined(NTUX_WIN_TYPES_HAVE_BARRIER))
 typedef struct _RTL_BARRIER {
     DWORD Reserved1;
     DWORD Reserved2;
@@ -147,15 +161,24 @@ typedef struct _RTL_BARRIER {
     DWORD Reserved4;
     DWORD Reserved5;
 } RTL_BARRIER, SYNCHRONIZATION_BARRIER, *PSYNCHRONIZATION_BARRIER, *LPSYNCHRONIZATION_BARRIER;
+#endif
 
-#endif /* NTUX_WIN_TYPES */
+#if !defined(NTUX_WIN_TYPES) || !defined(NTUX_WIN_TYPES_HAVE_SLIST)
+typedef struct _SLIST_ENTRY {
+    struct _SLIST_ENTRY *Next;
+} __attribute__((__aligned__(16))) SLIST_ENTRY, *PSLIST_ENTRY;
+
+typedef union _SLIST_HEADER {
+    ULONGLONG Region[2];
+} __attribute__((__aligned__(16))) SLIST_HEADER, *PSLIST_HEADER;
+#endif
 
 /* An array of negative size where a type is not as the library has it. */
 typedef char ntux_win_sizes[sizeof(BOOL) == 4 && sizeof(LONG) == 4 && sizeof(DWORD) == 4 && sizeof(WCHAR) == 2 &&
                             sizeof(HANDLE) == 8 && sizeof(ULONG_PTR) == 8 && sizeof(SIZE_T) == 8 &&
                             sizeof(SECURITY_ATTRIBUTES) == 24 && sizeof(CRITICAL_SECTION) == 40 &&
                             sizeof(SRWLOCK) == 8 && sizeof(CONDITION_VARIABLE) == 8 && sizeof(INIT_ONCE) == 8 &&
-                            sizeof(SYNCHRONIZATION_BARRIER) == 32
+                            sizeof(SYNCHRONIZATION_BARRIER) == 32 && sizeof(union _SLIST_HEADER) == 16
                                 ? 1
                                 : -1];
 

@@ -48,7 +48,7 @@ static NTSTATUS suite_NtDuplicateObject(HANDLE from, HANDLE source, HANDLE to, H
 {
     if (made && !SUITE_PLACE(made))
         return STATUS_ACCESS_VIOLATION;
-    return suite_handle_status(DuplicateHandle(from, source, to, made, access, (attributes & OBJ_INHERIT) != 0, options));
+    return NtDuplicateObject(from, source, to, made, access, attributes, options);
 }
 
 static NTSTATUS suite_NtOpenProcess(HANDLE *made, DWORD access, const OBJECT_ATTRIBUTES *attributes, const CLIENT_ID *id)
@@ -70,50 +70,12 @@ static NTSTATUS suite_NtQuerySystemTime(LARGE_INTEGER *time)
     return STATUS_SUCCESS;
 }
 
-static NTSTATUS suite_RtlWaitOnAddress(const void *address, const void *compared, SIZE_T bytes, const LARGE_INTEGER *timeout)
-{
-    LARGE_INTEGER now, left;
-
-    if (timeout && timeout->QuadPart > 0) {
-        suite_NtQuerySystemTime(&now);
-        left.QuadPart = now.QuadPart - timeout->QuadPart;
-        timeout = &left;
-    }
-    if (WaitOnAddress(address, compared, bytes, suite_milliseconds(timeout)))
-        return STATUS_SUCCESS;
-    return GetLastError() == ERROR_TIMEOUT ? STATUS_TIMEOUT : STATUS_INVALID_PARAMETER;
-}
-
-#define SUITE_WAITS_FOR_END 0x10000 /* The flag of ntdll: the deletion waits for who enters so. Kernel32's says the contrary. */
-
-static NTSTATUS suite_RtlInitBarrier(RTL_BARRIER *barrier, LONG total, LONG spins)
-{
-    return suite_handle_status(InitializeSynchronizationBarrier(barrier, total, spins));
-}
-
-static BOOLEAN suite_RtlBarrier(RTL_BARRIER *barrier, ULONG flags)
-{
-    return barrier && EnterSynchronizationBarrier(barrier, flags & SUITE_WAITS_FOR_END ? 0 : SYNCHRONIZATION_BARRIER_FLAGS_NO_DELETE);
-}
-
-static void suite_RtlDeleteBarrier(RTL_BARRIER *barrier)
-{
-    if (barrier)
-        DeleteSynchronizationBarrier(barrier);
-}
-
 static const struct suite_function suite_object_functions[] = {
     {"NtDuplicateObject", suite_NtDuplicateObject},
     {"NtOpenProcess", suite_NtOpenProcess},
     {"NtQuerySystemTime", suite_NtQuerySystemTime},
     {"NtSetEventBoostPriority", suite_NtSetEventBoostPriority},
-    {"RtlBarrier", suite_RtlBarrier},
-    {"RtlDeleteBarrier", suite_RtlDeleteBarrier},
-    {"RtlInitBarrier", suite_RtlInitBarrier},
     {"RtlInitUnicodeString", RtlInitUnicodeString},
-    {"RtlWaitOnAddress", suite_RtlWaitOnAddress},
-    {"RtlWakeAddressAll", WakeByAddressAll},
-    {"RtlWakeAddressSingle", WakeByAddressSingle},
 };
 
 #endif

@@ -51,6 +51,11 @@ static const OBJECT_ATTRIBUTES *suite_path(const OBJECT_ATTRIBUTES *attributes)
 #define pNtCreateKeyedEvent(event, access, attributes, flags) \
     NtCreateKeyedEvent(SUITE_PLACE(event), access, suite_path(attributes), flags)
 #define pNtOpenKeyedEvent(event, access, attributes) NtOpenKeyedEvent(SUITE_PLACE(event), access, suite_path(attributes))
+#define pNtCreateTimer(timer, access, attributes, type) NtCreateTimer(SUITE_PLACE(timer), access, suite_path(attributes), type)
+#define pNtOpenTimer(timer, access, attributes) NtOpenTimer(SUITE_PLACE(timer), access, suite_path(attributes))
+#define pNtCreateIoCompletion(port, access, attributes, threads) \
+    NtCreateIoCompletion(SUITE_PLACE(port), access, suite_path(attributes), threads)
+#define pNtOpenIoCompletion(port, access, attributes) NtOpenIoCompletion(SUITE_PLACE(port), access, suite_path(attributes))
 #define pNtDuplicateObject suite_NtDuplicateObject
 /* A pointer that is compared with NULL. */
 static NTSTATUS (*pNtOpenProcess)(HANDLE *, DWORD, const OBJECT_ATTRIBUTES *, const CLIENT_ID *) = suite_NtOpenProcess;

@@ -47,8 +47,6 @@ static DWORD GetTickCount(void)
 }
 
 #define NtQuerySystemTime suite_NtQuerySystemTime
-#define NtSetTimer(timer, due, routine, argument, resume, period, state) \
-    suite_pool_status(SetWaitableTimer(timer, due, period, NULL, NULL, resume))
 
 #define RtlQueueWorkItem(function, context, flags) suite_pool_status(QueueUserWorkItem(function, context, flags))
 #define RtlRegisterWait(wait, object, function, context, milliseconds, flags) \

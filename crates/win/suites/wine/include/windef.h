@@ -21,6 +21,8 @@
 #include <time.h>
 
 #define __stdcall
+#define __fastcall
+#define CONTAINING_RECORD(address, type, member) ((type *)((char *)(address) - offsetof(type, member)))
 #define MAX_PATH 260
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -40,51 +42,10 @@ static HMODULE GetModuleHandleA(const char *name) { (void)name; return NULL; }
 typedef void(CALLBACK *PNTAPCFUNC)(ULONG_PTR, ULONG_PTR, ULONG_PTR);
 typedef enum { QUEUE_USER_APC_FLAGS_NONE, QUEUE_USER_APC_FLAGS_SPECIAL_USER_APC } QUEUE_USER_APC_FLAGS;
 
-/* Two functions of ntdll, over those of the library: only so that the tests which call them beside kernel32's reach their ends. */
-
-struct suite_apc { PNTAPCFUNC function; ULONG_PTR arguments[3]; };
-
-static void CALLBACK suite_call(ULONG_PTR argument)
-{
-    struct suite_apc *apc = (struct suite_apc *)argument;
-
-    apc->function(apc->arguments[0], apc->arguments[1], apc->arguments[2]);
-}
-
-static NTSTATUS suite_NtQueueApcThread(HANDLE thread, PNTAPCFUNC function, ULONG_PTR one, ULONG_PTR two, ULONG_PTR three)
-{
-    static struct suite_apc apcs[16];
-    static int used;
-    struct suite_apc *apc = &apcs[used++ % 16];
-
-    apc->function = function;
-    apc->arguments[0] = one;
-    apc->arguments[1] = two;
-    apc->arguments[2] = three;
-    if (!function) /* It does nothing, and ends no wait. */
-        return GetThreadId(thread) ? WaitForSingleObject(thread, 0) == WAIT_OBJECT_0 ? STATUS_UNSUCCESSFUL : STATUS_SUCCESS
-                                   : STATUS_INVALID_HANDLE;
-    if (QueueUserAPC(suite_call, thread, (ULONG_PTR)apc))
-        return STATUS_SUCCESS;
-    return GetLastError() == ERROR_INVALID_HANDLE ? STATUS_INVALID_HANDLE : STATUS_UNSUCCESSFUL;
-}
-
-static NTSTATUS suite_NtTestAlert(void)
-{
-    SleepEx(0, TRUE);
-    return STATUS_SUCCESS;
-}
-
-static DWORD suite_milliseconds(const LARGE_INTEGER *timeout)
-{
-    return timeout ? (DWORD)(-timeout->QuadPart / 10000) : INFINITE;
-}
-
 /* What stands for a function of ntdll. */
 struct suite_function { const char *name; void *function; };
 
 #include <ntdll_object.h>
-#include <ntdll_port.h>
 #include <ntdll_pool.h>
 
 static void *suite_function_among(const struct suite_function *functions, size_t count, const char *name)
@@ -105,8 +66,6 @@ static void *GetProcAddress(HMODULE module, const char *name)
     (void)module;
     if (!function) function = suite_function_among(suite_object_functions, ARRAY_SIZE(suite_object_functions), name);
     if (function) return function;
-    if (!strcmp(name, "NtQueueApcThread")) return suite_NtQueueApcThread;
-    if (!strcmp(name, "NtTestAlert")) return suite_NtTestAlert;
     snprintf(symbol, sizeof symbol, "ntw_%s", name);
     return dlsym(RTLD_DEFAULT, symbol);
 }
@@ -114,7 +73,7 @@ static void *GetProcAddress(HMODULE module, const char *name)
 /* ==== Types of things that the runner leaves out, or that a pointer is declared of ==== */
 
 typedef enum { LowMemoryResourceNotification, HighMemoryResourceNotification } MEMORY_RESOURCE_NOTIFICATION_TYPE;
-typedef void *PSLIST_ENTRY, *PSLIST_HEADER, *HKEY;
+typedef void *HKEY;
 typedef struct { void *nothing; } RTL_RWLOCK, OBJECT_BASIC_INFORMATION;
 
 /* ==== Handles that are none here ==== */
