@@ -58,7 +58,7 @@ use crate::word::deadline;
 use crate::{apc, attributes, create, nt, thread, timer};
 
 const NO_FILE: usize = usize::MAX;
-/// Of the statuses from here on GetQueuedCompletionStatus says that what the packet is about has failed.
+/// GetQueuedCompletionStatus takes statuses from here on for failures of what the packet is about.
 const FAILED_STATUS: u32 = 0xC000_0000;
 
 /// A packet: FILE_IO_COMPLETION_INFORMATION, and so OVERLAPPED_ENTRY, which says the lower half of the information.

@@ -30,7 +30,7 @@
 //! * I-slist-2: while a thread sleeps, *wait* is there, or a thread that was woken has not locked the header yet: it does with the bit.
 //!
 //! # Order
-//! O-slist: comparing the word and falling asleep is one step for every wake (the promise of `ntux_futex`). Who pops an entry sees what was
+//! O-slist: comparing the word and falling asleep is one step for every wake (the promise of `ntux_futex`). A thread that pops an entry sees what was
 //! written to it before it was pushed: both have exchanged `first`.
 //!
 //! # Death

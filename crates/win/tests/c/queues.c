@@ -38,9 +38,10 @@ static void was_told(int times)
 static void in_queues(HANDLE queue)
 {
     LONGLONG began = now_ms();
-    HANDLE timer = timer_of(queue, tell, 30, 0, 0);
+    HANDLE timer;
 
     calls = 0;
+    timer = timer_of(queue, tell, 30, 0, 0);
     was_told(1);
     IS(1, now_ms() - began >= 30);
     /* It was due once, and will not be again. */
