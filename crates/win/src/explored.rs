@@ -34,6 +34,7 @@ pub use crate::port::{
 pub use crate::process::ntw_GetCurrentProcess;
 pub use crate::record::Target;
 pub use crate::semaphore::*;
+pub use crate::slist::*;
 pub use crate::srw_lock::*;
 pub use crate::start::{
     ntw_GetCurrentThread, ntw_GetCurrentThreadId, ntw_GetExitCodeThread, ntw_GetThreadId, ntw_OpenThread,

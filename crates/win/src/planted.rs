@@ -15,6 +15,8 @@ pub enum Bug {
     WriterForgetsOthers,
     /// The last of several readers forgets that readers sleep when it leaves the lock to a writer (I-srw-3).
     ReaderForgetsReaders,
+    /// A thread that has slept locks a list as if no other slept (I-slist-2).
+    ListForgetsOthers,
     /// A thread reads the count of wakes after it has released the lock.
     ReadsLate,
     /// A look-up does not check that the entry is still the same (O-record).

@@ -30,8 +30,8 @@
 //! * I-slist-2: while a thread sleeps, *wait* is there, or a thread that was woken has not locked the header yet: it does with the bit.
 //!
 //! # Order
-//! O-slist: comparing the word and falling asleep is one step for every wake (the promise of `ntux_futex`). A thread that pops an entry sees what was
-//! written to it before it was pushed: both have exchanged `first`.
+//! O-slist: comparing the word and falling asleep is one step for every wake (the promise of `ntux_futex`). A thread that pops an entry sees
+//! what was written to it before it was pushed: both have exchanged `first`.
 //!
 //! # Death
 //! The threads of a process die together. A forked child has the header as it was: locked for ever, if a thread was changing it just then.
@@ -42,6 +42,7 @@ use ntux::Deadline;
 use ntux_platform::atomic::{Word32, Word64};
 
 use crate::boundary::call;
+use crate::planted::{Bug, planted};
 use crate::word;
 
 /// SLIST_HEADER of the header. Zeros are an empty list.
@@ -87,7 +88,9 @@ impl Header {
                 }
             } else if seen & WAIT != 0 || self.first.compare_exchange(seen, seen | WAIT).is_ok() {
                 word::wait_long(&self.first, seen | WAIT, Deadline::Never);
-                bits = LOCKED | WAIT;
+                if !planted(Bug::ListForgetsOthers) {
+                    bits = LOCKED | WAIT;
+                }
             }
         }
     }

@@ -11,6 +11,7 @@ use ntux_win::planted::Bug;
 use super::machine::{check, free, ghost, on_behalf_of, set_ghost};
 
 mod keyed;
+mod lists;
 mod pools;
 mod ports;
 
@@ -37,6 +38,7 @@ pub const PLANTED: &[(Bug, &str)] = &[
     (Bug::EndsEarly, "thread-ends"),
     (Bug::WriterForgetsOthers, "srw-writers"),
     (Bug::ReaderForgetsReaders, "srw-all"),
+    (Bug::ListForgetsOthers, "list-three"),
     (Bug::ReadsLate, "condition-one"),
     (Bug::LooksOnce, "handle-reused"),
     (Bug::HoldsAnyGeneration, "handle-of-thread"),
@@ -71,6 +73,7 @@ pub fn all() -> Vec<Program> {
         pools::all(),
         ports::all(),
         keyed::all(),
+        lists::all(),
     ];
     groups.into_iter().flatten().collect()
 }
