@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::sync::OnceLock;
 
 use ntux_sync::inspect::View;
 use ntux_sync::inspect::why::Case;
@@ -148,9 +147,11 @@ fn program(bytes: &[u8]) {
 
 /// Returns whether the C library that these bytes are gives less than they need.
 pub fn needs_more_than_it_gives(bytes: &[u8]) -> bool {
-    static PLACE: OnceLock<TempDir> = OnceLock::new();
-    let place = PLACE.get_or_init(|| TempDir::new().expect("a directory"));
-    let library = place.path().join("libc.so.6");
+    // Each thread has its own: tests run at the same time.
+    thread_local! {
+        static PLACE: TempDir = TempDir::new().expect("a directory");
+    }
+    let library = PLACE.with(|place| place.path().join("libc.so.6"));
     std::fs::write(&library, bytes).expect("there is room");
     glibc::is_too_old(&library, &library)
 }
