@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Shared memory that holds objects.
 
-use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
 use ntux_platform::memory;
@@ -73,8 +73,7 @@ impl Arena {
     ///
     /// Any thread; not in a signal handler.
     pub fn create_private(capacity: Capacity) -> Result<Arena> {
-        let file = ntux_sync::Arena::create_file(capacity)?;
-        Ok(Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::map(file.as_fd())?)) })
+        Arena::private(capacity).map(|(arena, _)| arena)
     }
 
     /// The same, with a descriptor for those who look at it: `ntux inspect`, `why` and `trace` find the arena by it, also for users who may
@@ -87,11 +86,16 @@ impl Arena {
     ///
     /// Any thread; not in a signal handler.
     pub fn create_private_visible(capacity: Capacity) -> Result<Arena> {
-        let file = ntux_sync::Arena::create_file(capacity)?;
-        let arena = Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::map(file.as_fd())?)) };
+        let (arena, file) = Arena::private(capacity)?;
         // It is the program's from now on: whoever closes a number of this process may use it for something else.
         let _ = memory::duplicate_high(file.as_fd()).map(IntoRawFd::into_raw_fd);
         Ok(arena)
+    }
+
+    /// One that does not need its file.
+    fn private(capacity: Capacity) -> Result<(Arena, OwnedFd)> {
+        let file = ntux_sync::Arena::create_file(capacity)?;
+        Ok((Arena { attached: Arc::new(Attached::new(ntux_sync::Arena::map(file.as_fd())?)) }, file))
     }
 
     /// Attaches the arena behind a descriptor that came from [`Arena::fd`], in this process or another one. Only

@@ -8,7 +8,7 @@
 //! | the state of a record | bits 0 to 32: waits and handles that use it; 0: it is free. Above: the generation |
 //! | the length of a name | bits 0 to 30: units of UTF-16; bit 31: it is one of all sessions |
 //!
-//! A record tells something only if its state and object are the same before and after it is read. `tests/ntux/handles.rs` ties the layout to
+//! A record tells something only if its generation and object are the same before and after it is read. `tests/ntux/handles.rs` ties the layout to
 //! that of the library, with real programs.
 
 use ntux_sync::Object;
@@ -38,6 +38,22 @@ pub struct Win32Object {
     pub name: Option<String>,
     /// The thread that it is. None: it is no thread, or one that is only about to be started.
     pub thread: Option<u32>,
+    /// That thread as people know it, where the scene does.
+    #[serde(skip)]
+    pub thread_text: Option<String>,
+}
+
+impl Win32Object {
+    /// What it is, if that says more than the kind of the object: such as `the end of thread 4711/4713 worker`.
+    pub fn text(&self) -> Option<String> {
+        match (self.kind, &self.thread_text) {
+            ("event" | "mutex" | "semaphore" | "timer", _) => None,
+            (THREAD, Some(thread)) => Some(format!("the end of thread {thread}")),
+            (THREAD, None) => Some(format!("the end of a thread of process {}", self.pid)),
+            ("process", _) => Some("the end of a process".to_owned()),
+            (kind, _) => Some(kind.to_owned()),
+        }
+    }
 }
 
 /// Kinds, by their numbers in records.
@@ -117,9 +133,11 @@ impl Records {
         let name = self.name(memory, record);
         let payload = word_in(record, self.payload).filter(|&payload| *kind == THREAD && payload != 0);
         let number = payload.and_then(|payload| memory.half(payload.checked_add(self.number)?));
-        let is_same = |place: usize, word: u64| memory.word(at + place as u64) == Some(word);
-        let told = Win32Object { pid, kind, name, thread: number.filter(|&number| number != 0) };
-        (is_same(self.state, state) && is_same(self.object, object)).then_some((Object(object), told))
+        let told = Win32Object { pid, kind, name, thread: number.filter(|&number| number != 0), thread_text: None };
+        // Its uses change all the time; it is another one if the generation is.
+        let again = memory.word(at + self.state as u64)?;
+        let is_same = again & !USES == state & !USES && memory.word(at + self.object as u64)? == object;
+        is_same.then_some((Object(object), told))
     }
 
     fn name(&self, memory: &Memory, record: &[u8]) -> Option<String> {

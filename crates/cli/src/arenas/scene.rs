@@ -272,19 +272,10 @@ impl Scene {
     }
 
     /// What a native program has behind its handles of this object. None: unknown, or that was not asked for.
-    pub fn win32_object(&self, object: Object) -> Option<&Win32Object> {
-        self.handled.get(&object)
-    }
-
-    /// What that is, for people, if it says more than the kind of the object.
-    pub fn win32_text(&self, told: &Win32Object) -> Option<String> {
-        match (told.kind, told.thread) {
-            ("event" | "mutex" | "semaphore" | "timer", _) => None,
-            ("thread", Some(thread)) => Some(format!("the end of thread {}", self.thread_here(told.pid, thread))),
-            ("thread", None) => Some(format!("the end of a thread of process {}", told.pid)),
-            ("process", _) => Some("the end of a process".to_owned()),
-            (kind, _) => Some(kind.to_owned()),
-        }
+    pub fn win32_object(&self, object: Object) -> Option<Win32Object> {
+        let told = self.handled.get(&object)?;
+        let thread_text = told.thread.map(|thread| self.thread_here(told.pid, thread));
+        Some(Win32Object { thread_text, ..told.clone() })
     }
 
     pub fn owners(&self) -> Owners {

@@ -71,9 +71,6 @@ pub struct Item {
     pub windows: Option<WindowsObject>,
     /// How a native program has it behind its handles. None: unknown, or its memory was not asked for.
     pub win32: Option<Win32Object>,
-    /// The same for people, if it says more than the kind.
-    #[serde(skip)]
-    pub win32_text: Option<String>,
     #[serde(serialize_with = "words::word")]
     pub life: Life,
     #[serde(flatten)]
@@ -277,8 +274,7 @@ impl Seen<'_> {
             slot: object.object.index(),
             name: object.name.clone(),
             windows: self.scene.windows_object(object.object),
-            win32: self.scene.win32_object(object.object).cloned(),
-            win32_text: self.scene.win32_object(object.object).and_then(|told| self.scene.win32_text(told)),
+            win32: self.scene.win32_object(object.object),
             life: object.life,
             state: State::of(&object.value),
             claim: self.half(object.claim),

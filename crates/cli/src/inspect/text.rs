@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use super::report::{Arena, Half, Item, Peer, Report, Thread};
 use crate::arenas::find::Target;
+use crate::arenas::handles::Win32Object;
 use crate::arenas::scene::{Creator, Owners, Person, long, times};
 use crate::arenas::shown::WindowsObject;
 use crate::arenas::state::{State, Wait};
@@ -154,7 +155,7 @@ fn remarks(item: &Item) -> String {
         remarks.push(format!("named {}", printable(name)));
     }
     remarks.extend(item.windows.as_ref().map(WindowsObject::text));
-    remarks.extend(item.win32_text.clone());
+    remarks.extend(item.win32.as_ref().and_then(Win32Object::text));
     match &item.claim {
         None => {}
         Some(Half::Wait { waiter, pid, thread }) => {

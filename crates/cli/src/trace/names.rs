@@ -168,8 +168,13 @@ mod tests {
     #[test]
     fn a_name_ends_with_the_kind_of_its_object() {
         let mut objects = Objects::default();
-        let told =
-            |name: Option<&str>, thread| Win32Object { pid: 1, kind: "thread", name: name.map(str::to_owned), thread };
+        let told = |name: Option<&str>, thread| Win32Object {
+            pid: 1,
+            kind: "thread",
+            name: name.map(str::to_owned),
+            thread,
+            thread_text: None,
+        };
         objects.learn_handle(3, &told(Some("Local\\early"), None));
         objects.give_up(3);
         objects.learn_from(3, Operation::Set);

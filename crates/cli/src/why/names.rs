@@ -41,9 +41,6 @@ pub struct Thing {
     pub windows: Option<WindowsObject>,
     /// How a native program has it behind its handles. None: unknown, or its memory was not asked for.
     pub win32: Option<Win32Object>,
-    /// The same for people, if it says more than the kind.
-    #[serde(skip)]
-    pub win32_text: Option<String>,
     /// None: unknown.
     pub creator: Option<Creator>,
     /// It was made by Wine's server, as all are: then those for whom, as far as that is known.
@@ -132,8 +129,7 @@ impl Thing {
             name: scene.snapshot.seen(object).and_then(|seen| seen.name.clone()),
             descriptors,
             windows: scene.windows_object(object),
-            win32: scene.win32_object(object).cloned(),
-            win32_text: scene.win32_object(object).and_then(|told| scene.win32_text(told)),
+            win32: scene.win32_object(object),
             creator,
             users,
         }
@@ -151,7 +147,8 @@ impl Thing {
         }
         let descriptors = Some(names.join(" ")).filter(|names| !names.is_empty());
         let windows = self.windows.as_ref().map(WindowsObject::text);
-        let known: Vec<String> = [windows, self.win32_text.clone(), descriptors].into_iter().flatten().collect();
+        let known: Vec<String> =
+            [windows, self.win32.as_ref().and_then(Win32Object::text), descriptors].into_iter().flatten().collect();
         let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
         let own = self.win32.as_ref().and_then(|told| told.name.as_ref());
         let name = self.name.as_ref().or(own).map_or(String::new(), |name| format!(" {}", printable(name)));

@@ -7,7 +7,8 @@ use std::process::Command;
 use crate::commands::{output, run};
 use crate::install::{prefix, scratch};
 
-const HEADERS: [&str; 12] = [
+/// Every header that is installed.
+pub const HEADERS: [&str; 12] = [
     "types",
     "errors",
     "interlockedapi",

@@ -8,26 +8,14 @@ use std::fs;
 #[path = "../../../capi/tests/c/dynamic_symbols.rs"]
 mod dynamic_symbols;
 
+use crate::header::HEADERS;
 use crate::install::{crate_dir, prefix};
 use dynamic_symbols::{dynamic_symbols, exported};
 
 type Names = BTreeSet<String>;
 
 fn headers() -> String {
-    [
-        "errors",
-        "interlockedapi",
-        "synchapi",
-        "threadapi",
-        "threadpool",
-        "memoryapi",
-        "ioapiset",
-        "descriptors",
-        "nt",
-        "refused",
-    ]
-    .map(|name| fs::read_to_string(crate_dir().join(format!("include/ntux/win/{name}.h"))).unwrap())
-    .concat()
+    HEADERS.map(|name| fs::read_to_string(crate_dir().join(format!("include/ntux/win/{name}.h"))).unwrap()).concat()
 }
 
 /// The functions that headers declare, without those that they define: each declaration begins a line.
