@@ -49,6 +49,7 @@
 use ntux_platform::atomic::Word32;
 use ntux_platform::clock::{Deadline, monotonic_ns};
 use ntux_platform::futex::{self, Woken};
+use ntux_platform::waiting::yield_policy;
 
 use crate::planted::{Bug, planted};
 
@@ -59,8 +60,11 @@ const ONE_STARVING: u32 = 8;
 
 /// How long a thread waits before nobody may barge. A context switch for each hand-over is a percent of it.
 const PATIENCE_NS: u64 = 5_000_000;
-/// Looks before a thread sleeps; a checker's threads run when it says so.
-const LOOKS: u32 = if cfg!(ntux_explore) { 0 } else { 100 };
+/// How often a thread looks before it sleeps, each time after twice as many pauses; a checker's threads run when it says so. Whoever looks
+/// all the time takes the word's cache line from the holder.
+const LOOKS: u32 = if cfg!(ntux_explore) { 0 } else { 4 };
+/// How often it yields then: with more threads than processors, the holder is waiting for one.
+const YIELDS: u32 = 3;
 
 /// The lock of a [`Mutex`](crate::Mutex), for a program that keeps its data elsewhere. Unfair, with bounded starvation.
 #[derive(Default)]
@@ -132,11 +136,17 @@ impl RawMutex {
     /// Looks for a while, unless others sleep.
     fn look(&self) -> u32 {
         let mut seen = self.state.load();
-        for _ in 0..LOOKS {
+        for look in 0..LOOKS {
             if seen != LOCKED {
+                return seen;
+            }
+            (0..2 << look).for_each(|_| core::hint::spin_loop());
+            seen = self.state.load();
+        }
+        for _ in 0..YIELDS {
+            if seen != LOCKED || !yield_policy::let_others_run(|| true) {
                 break;
             }
-            core::hint::spin_loop();
             seen = self.state.load();
         }
         seen
