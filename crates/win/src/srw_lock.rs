@@ -80,7 +80,7 @@ impl SrwLock<'_> {
     }
 
     pub fn try_acquire_exclusive(self) -> bool {
-        let mut seen = self.0.load();
+        let mut seen = 0;
         while is_free(seen) {
             match self.0.compare_exchange(seen, seen | EXCLUSIVE) {
                 Ok(()) => return true,
@@ -111,12 +111,11 @@ impl SrwLock<'_> {
     }
 
     pub fn release_exclusive(self) {
-        loop {
-            let seen = self.0.load();
-            if self.0.compare_exchange(seen, 0).is_ok() {
-                return self.wake(seen);
-            }
+        let mut seen = EXCLUSIVE;
+        while let Err(now) = self.0.compare_exchange(seen, 0) {
+            seen = now;
         }
+        self.wake(seen);
     }
 
     pub fn release_shared(self) {
