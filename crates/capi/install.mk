@@ -59,7 +59,7 @@ CAPI_FRESH := $(shell echo fresh-$$$$)
 capi:
 	$(if $(CARGO_BUILD_TARGET),CARGO_BUILD_TARGET=$(CARGO_BUILD_TARGET)) $(CARGO) rustc --profile $(CAPI_PROFILE) --locked --lib --crate-type staticlib --manifest-path $(CAPI_DIR)/Cargo.toml --target-dir $(CAPI_TARGET_DIR)
 	mkdir -p $(CAPI_OUT)
-	cp $(CAPI_BUILT)/$(CAPI_PROFILE)/libntux_capi.a $(CAPI_OUT)/$(CAPI_FRESH).a
+	cp $(CAPI_BUILT)/$(patsubst dev,debug,$(CAPI_PROFILE))/libntux_capi.a $(CAPI_OUT)/$(CAPI_FRESH).a
 	$(CC) $(CAPI_LINK) -o $(CAPI_OUT)/$(CAPI_FRESH).so \
 		$(call CAPI_WHOLE,$(CAPI_OUT)/$(CAPI_FRESH).a) $(CAPI_LDFLAGS) -lpthread -ldl -lm
 	mv $(CAPI_OUT)/$(CAPI_FRESH).a $(CAPI_OUT)/libntux.a
