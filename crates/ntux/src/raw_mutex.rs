@@ -60,8 +60,8 @@ const ONE_STARVING: u32 = 8;
 
 /// How long a thread waits before nobody may barge. A context switch for each hand-over is a percent of it.
 const PATIENCE_NS: u64 = 5_000_000;
-/// How often a thread looks before it sleeps, each time after twice as many pauses; a checker's threads run when it says so. Whoever looks
-/// all the time takes the word's cache line from the holder.
+/// How often a thread looks before it sleeps, each time after twice as many pauses; a checker's threads run when it says so. A thread
+/// that looks all the time takes the word's cache line from the holder.
 const LOOKS: u32 = if cfg!(ntux_explore) { 0 } else { 4 };
 /// How often it yields then: with more threads than processors, the holder is waiting for one.
 const YIELDS: u32 = 3;
