@@ -57,6 +57,18 @@ static void expect(const char *what, int line, long is, long expected)
         IS(ERROR_TIMEOUT, GetLastError()); \
     } while (0)
 
+/* The same of a function that returns a status, and leaves the error alone. */
+#define RETURNS_LATE(what)                  \
+    do {                                    \
+        NTSTATUS returned;                  \
+        SetLastError(0xdeadbeefu);          \
+        do                                  \
+            returned = (what);              \
+        while (returned == STATUS_SUCCESS); \
+        IS(STATUS_TIMEOUT, returned);       \
+        IS(0xdeadbeefu, GetLastError());    \
+    } while (0)
+
 #ifdef PLANTED
 #define PLANT(right, wrong) (wrong)
 #else
